@@ -105,19 +105,19 @@ static bool computes(const struct dl_device *d)
 }
 
 /* What is left to read when the figures are there: what was measured on it, how to go between, and what it draws. */
-struct tables {
-    struct dl_json measured, interpolation;
+struct left {
+    struct dl_tables tables;
     struct dl_power *power;
 };
 
 /* All but the tables, whose places are told. */
-static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, struct dl_device *out,
-                                   struct tables *tables, struct dl_error *err)
+static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, struct dl_device *out, struct left *left,
+                                   struct dl_error *err)
 {
     struct file file = {.model = no_model, .older_kernels_fraction = 1};
     const size_t told = err->n_told;
     if (read_file(doc, &file, arena, err) && !dl_go_on(err)) return err->status;
-    *tables = (struct tables){file.measured, file.interpolation, NULL};
+    *left = (struct left){.tables = {file.measured, file.interpolation, DL_ALL_KINDS}};
     *out = (struct dl_device){.name = dl_document_name(doc, arena),
                               .model = file.model == no_model ? NULL : dl_device_model_get((size_t)file.model),
                               .memory_bytes = file.memory_bytes,
@@ -133,63 +133,76 @@ static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, s
          dl_read(file.peaks, peak_fields, DL_COUNT(peak_fields), out->peak_flop_per_s, arena, err) && !dl_go_on(err)) ||
         (out->model && file.figures.value && read_options(out->model, file.figures, arena, &out->options, err) &&
          !dl_go_on(err)) ||
-        (file.power.value && dl_power_read(file.power, arena, &tables->power, err) && !dl_go_on(err)) ||
+        (file.power.value && dl_power_read(file.power, arena, &left->power, err) && !dl_go_on(err)) ||
         dl_stop_if_told(err, told))
         return err->status;
-    out->power = tables->power;
+    out->power = left->power;
     if (!computes(out)) return dl_fail(err, DL_KEY, file.peaks.where, "needs the peak of at least one precision");
     return DL_OK;
 }
 
-static enum dl_status read_tables(const struct tables *tables, struct dl_arena *arena, struct dl_device *out,
+static enum dl_status read_tables(const struct left *left, struct dl_arena *arena, struct dl_device *out,
                                   struct dl_error *err)
 {
-    if (!tables->measured.value && tables->interpolation.value)
+    const struct dl_tables *const tables = &left->tables;
+    if (!tables->list.value && tables->interpolation.value)
         return dl_fail(err, DL_KEY, tables->interpolation.where, "is of use only beside 'measured'");
-    if (tables->measured.value && dl_measured_read(tables->measured, tables->interpolation, arena, out, err))
-        return err->status;
-    if (tables->power) dl_power_complete(tables->power, out);
+    if (tables->list.value && dl_measured_read(tables, arena, out, err)) return err->status;
+    if (left->power) dl_power_complete(left->power, out);
     return DL_OK;
 }
 
 enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct dl_device *out, struct dl_error *err)
 {
-    struct tables tables;
-    return read_figures(doc, arena, out, &tables, err) ? err->status : read_tables(&tables, arena, out, err);
+    struct left left;
+    return read_figures(doc, arena, out, &left, err) ? err->status : read_tables(&left, arena, out, err);
 }
 
 enum dl_status dl_device_read_other(struct dl_json doc, struct dl_json timed, struct dl_arena *arena,
                                     struct dl_device *out, struct dl_error *err)
 {
-    struct tables tables, ignored;
+    struct left left, ignored;
     struct dl_device *const first = dl_arena_alloc(arena, sizeof *first);
-    if (read_figures(doc, arena, out, &tables, err) || read_figures(timed, arena, first, &ignored, err))
+    if (read_figures(doc, arena, out, &left, err) || read_figures(timed, arena, first, &ignored, err))
         return err->status;
     out->timed = first;
-    return read_tables(&tables, arena, out, err);
+    return read_tables(&left, arena, out, err);
 }
 
-/* What is taken from it is for the message. */
-static enum dl_status read_timed(const char *name, const char *taken, struct dl_json timed, struct dl_arena *arena,
+/* What another device takes from one that was timed. */
+struct taken {
+    const char *by, *what; /* for the message */
+    unsigned kinds;        /* of kernels, as in struct dl_tables: reading the tables of all takes long */
+};
+
+static enum dl_status read_timed(const struct taken *taken, struct dl_json timed, struct dl_arena *arena,
                                  const struct dl_device **out, struct dl_error *err)
 {
     struct dl_device *const other = dl_arena_alloc(arena, sizeof *other);
+    struct left left;
     *out = other;
-    if (dl_device_read(timed, arena, other, err)) return err->status;
-    if (other->measured) return DL_OK;
-    return dl_fail(err, DL_KEY, timed.where, "has no measured kernels, but %s takes its %s", name, taken);
+    if (read_figures(timed, arena, other, &left, err)) return err->status;
+    left.tables.kinds = taken->kinds;
+    if (read_tables(&left, arena, other, err)) return err->status;
+    if (!other->measured)
+        return dl_fail(err, DL_KEY, timed.where, "has no measured kernels, but %s takes its %s", taken->by,
+                       taken->what);
+    dl_measured_drop_unread(timed.value, taken->kinds);
+    return DL_OK;
 }
 
 enum dl_status dl_device_take_convolutions(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
                                            struct dl_error *err)
 {
-    return read_timed(d->name, "convolutions", timed, arena, &d->convolutions, err);
+    const struct taken taken = {d->name, "convolutions", 1u << DL_KERNEL_CONV};
+    return read_timed(&taken, timed, arena, &d->convolutions, err);
 }
 
 enum dl_status dl_device_take_chip(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
                                    struct dl_error *err)
 {
-    return read_timed(d->name, "attention", timed, arena, &d->chip, err);
+    const struct taken taken = {d->name, "attention", 1u << DL_KERNEL_ATTENTION | 1u << DL_KERNEL_MEMORY};
+    return read_timed(&taken, timed, arena, &d->chip, err);
 }
 
 bool dl_device_throttles(const struct dl_device *d) { return d->power && d->power->throttles; }

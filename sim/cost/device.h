@@ -64,13 +64,14 @@ enum dl_status dl_device_read_other(struct dl_json doc, struct dl_json timed, st
                                     struct dl_device *out, struct dl_error *err);
 
 /* From now on a convolution is as far from the model as it is on that device, which must have been timed. The document
- * is that of the device called convolutions_as. */
+ * is that of the device called convolutions_as; what is not needed of its tables is taken out of it. */
 enum dl_status dl_device_take_convolutions(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
                                            struct dl_error *err);
 
 /* From now on attention, and kernels that only PyTorch has, take at least as long as on that device, which must have
  * been timed: its chip is the same and its memory faster. Other kernels that move data differ by library, and the
- * tables have PyTorch's. The document is that of the device called same_chip_as. */
+ * tables have PyTorch's. The document is that of the device called same_chip_as; what is not needed of its
+ * tables is taken out of it. */
 enum dl_status dl_device_take_chip(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
                                    struct dl_error *err);
 

@@ -20,10 +20,19 @@
 
 #include "sim/cost/device.h"
 
-/* The tables of a device that is read but for them, and its "interpolation", which may be absent; out->measured then
- * points into the arena. */
-enum dl_status dl_measured_read(struct dl_json tables, struct dl_json interpolation, struct dl_arena *arena,
-                                struct dl_device *out, struct dl_error *err);
+/* What a device file says of measured times. */
+struct dl_tables {
+    struct dl_json list, interpolation; /* "measured" and "interpolation", which may be absent */
+    unsigned kinds;                     /* bits of enum dl_kernel_kind: tables of others are not read */
+};
+enum { DL_ALL_KINDS = (1 << (DL_KERNEL_MEMORY + 1)) - 1 };
+
+/* The tables of a device that is read but for them; out->measured then points into the arena. */
+enum dl_status dl_measured_read(const struct dl_tables *tables, struct dl_arena *arena, struct dl_device *out,
+                                struct dl_error *err);
+
+/* Take the tables that were not read out of the document. */
+void dl_measured_drop_unread(json_t *doc, unsigned kinds);
 
 /* The keys of "interpolation" in a device file. */
 const struct dl_field *dl_interpolation_fields(size_t *n_fields);

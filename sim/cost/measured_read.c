@@ -265,17 +265,47 @@ static const char *list_libraries(const struct table *tables, size_t n, struct d
     return list;
 }
 
-enum dl_status dl_measured_read(struct dl_json list, struct dl_json interpolation, struct dl_arena *arena,
-                                struct dl_device *out, struct dl_error *err)
+/* Whether its tables are asked for. One of no known operation is, so that its reader says what is wrong with it. */
+static bool is_asked(const json_t *table, unsigned kinds)
 {
-    const size_t n = json_array_size(list.value);
-    struct table *const tables = dl_arena_alloc(arena, (n + 1) * sizeof *tables);
+    const json_t *const kernel = json_object_get(table, "kernel");
+    const struct dl_operation *const operation =
+        json_is_string(kernel) ? dl_operation_named(json_string_value(kernel)) : NULL;
+    return !operation || kinds >> operation->kind & 1;
+}
+
+void dl_measured_drop_unread(json_t *doc, unsigned kinds)
+{
+    json_t *const list = json_object_get(doc, "measured");
+    for (size_t i = json_array_size(list); i-- > 0;)
+        if (!is_asked(json_array_get(list, i), kinds)) json_array_remove(list, i);
+}
+
+/* Those that are asked for; their number in *n. */
+static enum dl_status read_asked(const struct dl_tables *asked, struct dl_arena *arena, struct table *tables, size_t *n,
+                                 struct dl_error *err)
+{
+    const size_t told = err->n_told;
+    size_t i;
+    json_t *value;
+    json_array_foreach(asked->list.value, i, value)
+    {
+        if (!is_asked(value, asked->kinds)) continue;
+        if (read_table(dl_json_element(asked->list, i, arena), arena, &tables[(*n)++], err) && !dl_go_on(err)) break;
+    }
+    return dl_stop_if_told(err, told);
+}
+
+enum dl_status dl_measured_read(const struct dl_tables *asked, struct dl_arena *arena, struct dl_device *out,
+                                struct dl_error *err)
+{
+    struct table *const tables = dl_arena_alloc(arena, (json_array_size(asked->list.value) + 1) * sizeof *tables);
     struct dl_measured *const m = dl_arena_alloc(arena, sizeof *m);
     const size_t told = err->n_told;
-    if (dl_interpolation_read(interpolation, arena, &m->by, err) && !dl_go_on(err)) return err->status;
-    for (size_t i = 0; i < n; i++)
-        if (read_table(dl_json_element(list, i, arena), arena, &tables[i], err) && !dl_go_on(err)) return err->status;
-    if (dl_stop_if_told(err, told)) return err->status;
+    size_t n = 0;
+    if ((dl_interpolation_read(asked->interpolation, arena, &m->by, err) && !dl_go_on(err)) ||
+        read_asked(asked, arena, tables, &n, err) || dl_stop_if_told(err, told))
+        return err->status;
     make_room(tables, n, arena, m);
     m->libraries = list_libraries(tables, n, arena);
     for (size_t i = 0; i < n; i++)

@@ -80,6 +80,29 @@ START_TEST(convolutions_may_be_as_those_of_another_device)
 }
 END_TEST
 
+/* Of the tables only those that are used are read, each at its place, and only they are left to be told by. */
+START_TEST(the_chip_of_another_device_has_attention_but_no_products)
+{
+    static const char *const timed_texts[] = {
+        DEVICE(TABLE("gemm", SHAPE, "0") "," TABLE("attention", SHAPE, "[[2048, 2048, 64, 1e-3]]")),
+        DEVICE(TABLE("gemm", SHAPE, "[[1, 1, 1, 0]]") "," TABLE("attention", SHAPE, "[[2048, 2048, 64, 0]]"))};
+    static const char *const messages[] = {"", "d.json:/measured/1/rows/0/3: seconds must be in [1e-09, 1e+06]"};
+    struct dl_kernel attention = product(2048, 2048, 64);
+    attention.kind = DL_KERNEL_ATTENTION;
+    for (size_t i = 0; i < DL_COUNT(timed_texts); i++) {
+        struct dl_json timed;
+        read_text(DEVICE(""));
+        check_ok();
+        dl_json_parse(timed_texts[i], strlen(timed_texts[i]), "d.json", arena, &timed, &err);
+        dl_device_take_chip(&device, timed, arena, &err);
+        ck_assert_str_eq(err.text, messages[i]);
+        if (!err.status) ck_assert_double_eq(price_of(attention).seconds, 1e-3);
+        if (!err.status) ck_assert_uint_eq(json_array_size(json_object_get(timed.value, "measured")), 1);
+        json_decref(timed.value);
+    }
+}
+END_TEST
+
 START_TEST(a_shape_that_was_timed_twice_costs_the_mean)
 {
     read_text(DEVICE(TABLE("gemm", SHAPE, "[[1024, 2048, 512, 1e-3], [64, 64, 64, 1e-5], [1024, 2048, 512, 3e-3]]")));
@@ -344,6 +367,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, points_whose_rows_begin_alike_count_more);
     tcase_add_test(tests, convolutions_are_told_apart_by_their_windows);
     tcase_add_test(tests, convolutions_may_be_as_those_of_another_device);
+    tcase_add_test(tests, the_chip_of_another_device_has_attention_but_no_products);
     tcase_add_test(tests, tables_without_windows_hold_for_all_convolutions);
     tcase_add_test(tests, memory_bound_kernels_grow_with_their_bytes);
     tcase_add_test(tests, a_pass_has_its_own_points);
