@@ -32,6 +32,7 @@ static const struct {
     {"a3-mega", 0, 8, 1600},
     {"frontier", 75264, 4, 800},
     {"perlmutter", 7168, 4, 800},
+    {"perlmutter-2021", 6144, 2, 200},
     {"summit", 27648, 2, 200},
     {"aurora", 10624 * 12, 8, 1600},
     {"lumi", 23824, 4, 800},
