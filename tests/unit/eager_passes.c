@@ -14,7 +14,7 @@ enum { TOKENS = 8192, HIDDEN = 1024, FFN = 4096, HEADS = 8, KEY_HEADS = 2 };
     "\"activation\":\"swiglu\",\"bias\":false,\"dropout\":false,\"tied_embedding\":false}"
 
 static const double bf16 = 2, fp32 = 4;
-static const double memory_bytes_per_s = 1.638e12 * 0.61; /* of a tile: topologies/devices/max1550-tile.json */
+static const double memory_bytes_per_s = 1.638e12 * 0.45; /* of a tile: topologies/devices/max1550-tile.json */
 
 /* Bytes of the instructions with that name, of a forward or a backward. */
 static double moved(const struct dl_session *s, enum dl_item_kind kind, const char *name)
