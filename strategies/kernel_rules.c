@@ -60,6 +60,9 @@ static const struct dl_field fields[] = {
      "absent"},
     {"ignores_windows", DL_BOOL, AT(ignores_windows), 0, 0, true, NULL,
      "of attention: it goes through all tokens before a query, those outside of its window too; false if absent"},
+    {"whole_heads", DL_BOOL, AT(is_by_whole_heads), 0, 0, true, NULL,
+     "of attention: a unit (SM) of a GPU takes all of a head of a sample, so that no more of them work than there are "
+     "such heads; false if absent"},
     {"widest", DL_NUMBER, AT(widest), 1, 1e9, true, NULL,
      "only kernels whose rows have at most so many elements; all if absent"},
     {"dropout", DL_BOOL, AT(needs_dropout), 0, 0, true, NULL,
@@ -112,8 +115,9 @@ static enum dl_status check_operation(const struct dl_kernel_rule *r, struct dl_
         return dl_fail(err, DL_RANGE,
                        dl_json_member(at, r->is_of_each_expert ? "each_expert" : "expert_moves", arena).where,
                        "is for permute and unpermute, which copy tokens, not for %s", r->operation);
-    if (r->head_sizes.n > 0 && of->kind != DL_KERNEL_ATTENTION)
-        return dl_fail(err, DL_RANGE, dl_json_member(at, "head_sizes", arena).where, "is for attention, not for %s",
+    const char *const of_attention = r->head_sizes.n > 0 ? "head_sizes" : r->is_by_whole_heads ? "whole_heads" : NULL;
+    if (of_attention && of->kind != DL_KERNEL_ATTENTION)
+        return dl_fail(err, DL_RANGE, dl_json_member(at, of_attention, arena).where, "is for attention, not for %s",
                        r->operation);
     return DL_OK;
 }

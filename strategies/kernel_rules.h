@@ -33,6 +33,7 @@ struct dl_kernel_rule {
     double unless_multiple_of;     /* only for so many matrices that this does not divide them; 0: any */
     bool is_windowed;              /* only for attention in windows, and convolutions with those of more than a pixel */
     bool ignores_windows;          /* of attention: what lies outside of them is computed, and masked */
+    bool is_by_whole_heads;        /* of attention: a unit of the device takes all of a head, not blocks of its rows */
     double widest;                 /* only for rows of at most so many elements; 0: any */
     bool needs_dropout;            /* only for kernels that dropout is part of */
     bool needs_experts;            /* only for what is done for the tokens of experts */

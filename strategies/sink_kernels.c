@@ -154,6 +154,7 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
     struct dl_kernel kernel =
         rule && k->kind == DL_KERNEL_MEMORY ? dl_kernel_instead(rule, k, experts_of_rank(setting, k)) : *k;
     kernel.accumulates = accumulates(setting, rule, k);
+    kernel.by_whole_heads = rule && rule->is_by_whole_heads;
     const bool ignores_windows = rule && rule->ignores_windows && k->kind == DL_KERNEL_ATTENTION && k->window > 0;
     if (ignores_windows) kernel = without_windows(&kernel);
     pad(s->request->device, precision, setting->software->pads_products_to, &kernel);

@@ -79,6 +79,7 @@ struct dl_kernel {
     bool causal;                 /* attention: half of the scores are never needed, and left out */
     bool masked;                 /* fused or not: a causal mask hides half of the scores, of all ranks together */
     bool backward;               /* attention: 2.5 times the forward's work */
+    bool by_whole_heads;         /* attention: a unit of the device takes all of a head; the software decides */
     double kv_share;             /* attention: heads of keys and values over those of queries */
     bool drops;                  /* dropout is part of it: of attention's scores, or of what a residual adds */
     bool moves_tokens;           /* product with a one-hot matrix: no work of the model */

@@ -1,7 +1,8 @@
 /* gpu_attention.c - fused attention: a unit takes a block of queries and goes through their keys, or backward a block
  * of keys and goes through their queries. A block that is not full takes as long as a full one; a causal row is half as
  * long on average, and units that end early wait for the last. Rows that are all as long go in waves. In windows a
- * block goes through all that one of its rows sees: a window, and as much more as the block is long. */
+ * block goes through all that one of its rows sees: a window, and as much more as the block is long. Some kernels leave
+ * all blocks of a head to one unit. */
 #include <math.h>
 
 #include "sim/cost/gpu.h"
@@ -29,7 +30,8 @@ double dl_gpu_attention_s(const struct dl_device *d, const struct dl_kernel *k, 
         flop_per_score / (d->peak_flop_per_s[precision] * fraction) + 1 / o->exponentials_per_s + random_s(o, k);
     const double n_blocks = k->batch * ceil(length / block), longest_s = block * row * score_s * o->units + block_s;
     const double busy_s = n_blocks * (block * row * needed * score_s + block_s / o->units);
-    const double rows_s =
-        k->causal ? fmax(busy_s + tail * longest_s, longest_s) : ceil(n_blocks / o->units) * longest_s;
+    const double rows_s = k->by_whole_heads ? ceil(k->batch / o->units) * busy_s / k->batch * o->units
+                          : k->causal       ? fmax(busy_s + tail * longest_s, longest_s)
+                                            : ceil(n_blocks / o->units) * longest_s;
     return o->ramp_s + fmax(rows_s, dl_gpu_memory_s(d, dl_kernel_bytes(k, precision)));
 }

@@ -455,6 +455,23 @@ START_TEST(heads_are_filled_up_and_short_blocks_cost)
 }
 END_TEST
 
+/* No more units work than there are heads, and one head more than units takes a wave of its own. */
+START_TEST(whole_heads_go_in_waves)
+{
+    open_device("max1550-tile");
+    const double wave = figure("units");
+    struct dl_kernel k = attention(1, 4096, 128, true, true);
+    k.by_whole_heads = true;
+    const double one_s = seconds(k) - figure("ramp_s");
+    for (int heads = 8; heads <= 2 * wave; heads += 8) {
+        k.batch = heads;
+        ck_assert_double_eq_tol((seconds(k) - figure("ramp_s")) / one_s, heads <= wave ? 1 : 2, 1e-9);
+    }
+    k.by_whole_heads = false, k.batch = 1; /* its blocks on as many units */
+    ck_assert_double_lt(seconds(k), one_s / 8);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
     tcase_add_test(tests, systolic_arrays_are_filled_by_squares);
@@ -472,6 +489,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, a_wave_of_large_tiles_takes_as_long_as_one);
     tcase_add_test(tests, rows_that_cannot_be_read_at_once_cost_more);
     tcase_add_test(tests, heads_are_filled_up_and_short_blocks_cost);
+    tcase_add_test(tests, whole_heads_go_in_waves);
     tcase_add_test(tests, a_small_result_with_long_k_is_split);
     tcase_add_test(tests, short_k_reaches_less_of_the_peak);
     tcase_add_test(tests, small_kernels_reach_less_bandwidth);
