@@ -5,8 +5,9 @@
 With --keep the file keeps what it has of shapes that are in no OPS.json.
 A shape that stands in several OPS.json gets the geometric mean of its times and their distance as spread: the clock of
 a GPU follows the power of what ran before, so runs in different orders tell more than one. Only what struct dl_kernel
-has is kept of the columns; a table without a pass ("any") holds for all of them. A file of more than 200 KB is not
-written: leave out shapes that others tell enough of.
+has is kept of the columns; a table without a pass ("any") holds for all of them. Where the device file names files of
+its tables, kinds of kernels go into theirs. A file of more than 200 KB is not written: leave out shapes that others tell
+enough of.
 """
 import json
 import math
@@ -15,9 +16,12 @@ import shutil
 import sys
 import tempfile
 
+import shapes
+
 COLUMNS = {"gemm": ["batch", "m", "n", "k"], "conv": ["batch", "m", "n", "k", "window", "stride"],
            "attention": ["batch", "m", "n", "k", "causal", "kv_share", "dropout"],
            **{name: ["width", "elements"] for name in ("layernorm", "rmsnorm", "softmax", "bias", "pool", "batchnorm")}}
+KINDS = {"gemm": "gemm", "grouped_gemm": "gemm", "attention": "attention", "conv": "conv"}  # others are "memory"
 NAMES = {"width": "n"}  # of a row of a matrix; of a pool the windows that hold an input
 LIBRARY = {"gemm": "cuBLAS", "conv": "cuDNN", "attention": "cuDNN"}
 LINE = 118
@@ -112,6 +116,26 @@ def replace(path, text):
             raise
 
 
+def with_tables(path, tables):
+    """The text of the file with these tables in place of what it has."""
+    with open(path) as file:
+        text = file.read().rstrip()
+    head, old, _ = text.partition(',\n  "measured": [')
+    if not old:
+        head = head.removesuffix("}").rstrip()
+    text = head + ',\n  "measured": [\n' + ",\n".join(map(text_of, tables)) + "\n  ]\n}\n"
+    if len(text) > MOST_BYTES:
+        sys.exit(f"merge.py: {path} would have {len(text)} bytes, more than {MOST_BYTES}")
+    return text
+
+
+def places_of(device):
+    """Path of the file for tables of a kind, as far as the device file names any."""
+    with open(device) as file:
+        named = [t for t in json.load(file).get("measured", []) if "file" in t]
+    return {t["kernels"]: shapes.path_of(device, t["file"]) for t in named}
+
+
 def main():
     *sources, device = [word for word in sys.argv[1:] if word != "--keep"]
     found = {}
@@ -119,18 +143,17 @@ def main():
         with open(source) as file:
             for raw in json.load(file)["measured"]:
                 found.setdefault((raw["kernel"], raw["pass"], raw["precision"], *columns_of(raw)), []).append(raw)
-    with open(device) as file:
-        text = file.read().rstrip()
-    tables = json.loads(text).get("measured", []) if "--keep" in sys.argv else []
+    tables = list(shapes.tables_of(device)) if "--keep" in sys.argv else []
     for raws in found.values():
         add_rows(tables, table_of(raws))
-    head, old, _ = text.partition(',\n  "measured": [')
-    if not old:
-        head = head.removesuffix("}").rstrip()
-    text = head + ',\n  "measured": [\n' + ",\n".join(map(text_of, tables)) + "\n  ]\n}\n"
-    if len(text) > MOST_BYTES:
-        sys.exit(f"merge.py: {device} would have {len(text)} bytes, more than {MOST_BYTES}")
-    replace(device, text)
+    places, by_path = places_of(device), {}
+    for table in tables:
+        by_path.setdefault(places.get(KINDS.get(table["kernel"], "memory"), device), []).append(table)
+    if places and device in by_path:
+        sys.exit(f"merge.py: {device} names no file for {by_path[device][0]['kernel']}")
+    texts = {path: with_tables(path, its) for path, its in by_path.items()}
+    for path, text in texts.items():
+        replace(path, text)
 
 
 main()

@@ -1,5 +1,6 @@
 """Shapes that are timed on a GPU: those of the shipped models, and drawn ones."""
 import json
+import os
 import random
 
 
@@ -53,9 +54,21 @@ def odd_products(n, seed):
             yield m, o, k
 
 
+def tables_of(device_file):
+    """Its "measured", with tables of other files in the place of their names."""
+    with open(device_file) as file:
+        for table in json.load(file).get("measured", []):
+            yield from tables_of(path_of(device_file, table["file"])) if "file" in table else [table]
+
+
+def path_of(device_file, name):
+    """Of a file of tables that a device file names."""
+    folder = os.path.dirname(device_file)
+    return os.path.join(folder, name) if "/" in name else os.path.join(folder, "measured", name + ".json")
+
+
 def products_of(device_file, precision):
     """What a device file has of forward products, to time it again."""
-    with open(device_file) as file:
-        tables = json.load(file)["measured"]
+    tables = tables_of(device_file)
     return [tuple(row[1:4]) for t in tables if (t["kernel"], t.get("pass"), t["precision"]) == ("gemm", "forward", precision)
             for row in t["rows"] if row[0] == 1]

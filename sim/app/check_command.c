@@ -7,6 +7,7 @@
 #include "sim/app/deprecated.h"
 #include "sim/app/file_kinds.h"
 #include "sim/core/inherit.h"
+#include "sim/cost/measured.h"
 #include "sim/engine/scenario.h"
 #include "sim/report/asked.h"
 #include "sim/report/assumptions.h"
@@ -50,6 +51,15 @@ static enum dl_status check_device(struct dl_json doc, struct dl_arena *arena, c
     *said =
         dl_arena_format(arena, "a device with %s of memory, for %s%s%s", dl_format_bytes(device.memory_bytes, memory),
                         dl_device_precisions(&device, arena), *libraries ? ", with times of " : "", libraries);
+    return DL_OK;
+}
+
+/* Whether the times are possible is for the device to say that names the file. */
+static enum dl_status check_kernels(struct dl_json doc, struct dl_arena *arena, const char **said, struct dl_error *err)
+{
+    const char *libraries;
+    if (dl_kernels_check(doc, arena, &libraries, err)) return err->status;
+    *said = dl_arena_format(arena, "measured kernels for a device, with times of %s", libraries);
     return DL_OK;
 }
 
@@ -204,7 +214,7 @@ static const struct {
     {"dlsim/strategy/1", check_strategy, false}, {"dlsim/software/1", check_software, true},
     {"dlsim/scenario/1", check_scenario, false}, {"dlsim/steps/1", check_steps, false},
     {"dlsim/columns/1", check_columns, false},   {"dlsim/discrepancy/1", check_discrepancy, true},
-    {"dlsim/sweep/1", check_sweep, false},
+    {"dlsim/sweep/1", check_sweep, false},       {"dlsim/kernels/1", check_kernels, false},
 };
 
 static size_t n_assumed(struct dl_json doc, struct dl_arena *arena)

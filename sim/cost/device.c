@@ -118,6 +118,7 @@ static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, s
     const size_t told = err->n_told;
     if (read_file(doc, &file, arena, err) && !dl_go_on(err)) return err->status;
     *left = (struct left){.tables = {file.measured, file.interpolation, DL_ALL_KINDS}};
+    left->tables.list.file = doc.file;
     *out = (struct dl_device){.name = dl_document_name(doc, arena),
                               .model = file.model == no_model ? NULL : dl_device_model_get((size_t)file.model),
                               .memory_bytes = file.memory_bytes,
@@ -184,11 +185,8 @@ static enum dl_status read_timed(const struct taken *taken, struct dl_json timed
     if (read_figures(timed, arena, other, &left, err)) return err->status;
     left.tables.kinds = taken->kinds;
     if (read_tables(&left, arena, other, err)) return err->status;
-    if (!other->measured)
-        return dl_fail(err, DL_KEY, timed.where, "has no measured kernels, but %s takes its %s", taken->by,
-                       taken->what);
-    dl_measured_drop_unread(timed.value, taken->kinds);
-    return DL_OK;
+    if (other->measured) return DL_OK;
+    return dl_fail(err, DL_KEY, timed.where, "has no measured kernels, but %s takes its %s", taken->by, taken->what);
 }
 
 enum dl_status dl_device_take_convolutions(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,

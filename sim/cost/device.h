@@ -55,7 +55,7 @@ struct dl_device_model {
 size_t dl_device_model_count(void);
 const struct dl_device_model *dl_device_model_get(size_t index);
 
-/* Schema dlsim/device/1. */
+/* Schema dlsim/device/1. Tables that are in files of their own are put into the document. */
 enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct dl_device *out, struct dl_error *err);
 
 /* One that is like the device that was timed but for some of its figures, such as twice the peak: what a kernel takes

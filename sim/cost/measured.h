@@ -14,6 +14,7 @@
  * A device file has "measured": [{"kernel": "gemm", "pass": "forward", "precision": "bf16", "library": "cuBLAS 13.0",
  * "columns": ["batch", "m", "n", "k", "seconds", "spread"], "rows": [[1, 4096, 4096, 4096, 0.0002, 0.01], ...]},
  * ...]: the kernel as dl_kernel_operation names it, fields of struct dl_kernel, and the relative spread of the times.
+ * Tables may have a file of their own for each kind of kernel: {"kernels": "gemm", "file": NAME} in place of them.
  */
 #ifndef DL_COST_MEASURED_H
 #define DL_COST_MEASURED_H
@@ -27,12 +28,14 @@ struct dl_tables {
 };
 enum { DL_ALL_KINDS = (1 << (DL_KERNEL_MEMORY + 1)) - 1 };
 
-/* The tables of a device that is read but for them; out->measured then points into the arena. */
+/* The tables of a device that is read but for them; out->measured then points into the arena. What was read of them,
+ * also from files of their own, is afterwards the list, and nothing else is. */
 enum dl_status dl_measured_read(const struct dl_tables *tables, struct dl_arena *arena, struct dl_device *out,
                                 struct dl_error *err);
 
-/* Take the tables that were not read out of the document. */
-void dl_measured_drop_unread(json_t *doc, unsigned kinds);
+/* A file of tables, schema dlsim/kernels/1, without knowing a device; "cuBLAS, cuDNN": whose kernels were timed. */
+enum dl_status dl_kernels_check(struct dl_json doc, struct dl_arena *arena, const char **libraries,
+                                struct dl_error *err);
 
 /* The keys of "interpolation" in a device file. */
 const struct dl_field *dl_interpolation_fields(size_t *n_fields);

@@ -81,6 +81,21 @@ struct dl_curve {
     struct dl_measured_points rows; /* by bytes and the width of rows, n; none if the table does not tell it */
 };
 
+/* Tables where they are written: in a device file, or in a file of their own. */
+struct dl_found_tables {
+    struct dl_json *items;
+    size_t n, capacity;
+    json_t *held; /* a list of them */
+};
+/* Those that are asked for; to be released in any case. */
+enum dl_status dl_tables_find(const struct dl_tables *asked, struct dl_arena *arena, struct dl_found_tables *found,
+                              struct dl_error *err);
+void dl_tables_release(struct dl_found_tables *found);
+
+/* The tables of such a file, schema dlsim/kernels/1. */
+enum dl_status dl_kernels_read(struct dl_json doc, struct dl_arena *arena, struct dl_json *tables,
+                               struct dl_error *err);
+
 enum { dl_n_products = DL_KERNEL_MEMORY }; /* kinds before it */
 
 struct dl_measured {

@@ -130,14 +130,15 @@ static struct dl_kernel kernel_of(const struct table *t, const double *values)
 
 /* Twice the peak is more than any clock makes of it: the time is wrong, or in another unit. Convolutions may do with
  * fewer multiplications than are counted. */
-static enum dl_status check_rate(struct dl_json row, const struct table *t, const struct dl_device *d,
-                                 const double *values, struct dl_error *err)
+static enum dl_status check_rate(const struct table *t, size_t row, const struct dl_device *d, const double *values,
+                                 struct dl_arena *arena, struct dl_error *err)
 {
     const struct dl_kernel k = kernel_of(t, values);
     const double most_of_peak = 2, least_s = dl_kernel_flop(&k) / d->peak_flop_per_s[t->precision];
     if (k.kind == DL_KERNEL_CONV || most_of_peak * values[seconds_column] >= least_s) return DL_OK;
-    return dl_fail(err, DL_RANGE, row.where, "%g seconds are too few: at the peak of %s it takes %g",
-                   values[seconds_column], dl_precision_name((enum dl_precision)t->precision), least_s);
+    return dl_fail(err, DL_RANGE, dl_json_element(t->rows, row, arena).where,
+                   "%g seconds are too few: at the peak of %s it takes %g", values[seconds_column],
+                   dl_precision_name((enum dl_precision)t->precision), least_s);
 }
 
 static void add_point(struct dl_measured_points *to, const struct dl_device *d, const struct table *t, unsigned known,
@@ -211,23 +212,39 @@ static struct dl_curve make_curve(const struct table *t, const struct dl_device 
     return c;
 }
 
+/* values[i]: the columns of the i-th row. */
+static enum dl_status read_rows(const struct table *t, struct dl_arena *arena, double (*values)[n_names],
+                                unsigned *known, struct dl_error *err)
+{
+    const size_t n_columns = json_array_size(t->columns.value), n_rows = json_array_size(t->rows.value);
+    int which[n_names];
+    if (read_columns(t, kind_of(t), arena, which, known, err)) return err->status;
+    for (size_t i = 0; i < n_rows; i++) {
+        values[i][DL_BATCH] = values[i][DL_KV_SHARE] = 1;
+        if (read_row(dl_json_element(t->rows, i, arena), which, n_columns, arena, values[i], err)) return err->status;
+    }
+    return DL_OK;
+}
+
+static double (*room_for_rows(const struct table *t, struct dl_arena *arena))[n_names]
+{
+    double(*const values)[n_names] = dl_arena_alloc(arena, (json_array_size(t->rows.value) + 1) * sizeof *values);
+    return values;
+}
+
 static enum dl_status add_table(const struct table *t, const struct dl_device *d, struct dl_arena *arena,
                                 struct dl_measured *out, struct dl_error *err)
 {
     const enum dl_kernel_kind kind = kind_of(t);
-    const size_t n_columns = json_array_size(t->columns.value), n_rows = json_array_size(t->rows.value);
-    double(*const values)[n_names] = dl_arena_alloc(arena, (n_rows + 1) * sizeof *values);
-    int which[n_names];
+    const size_t n_rows = json_array_size(t->rows.value);
+    double(*const values)[n_names] = room_for_rows(t, arena);
     unsigned known;
     if (!d->peak_flop_per_s[t->precision])
         return dl_fail(err, DL_KEY, t->rows.where, "are in %s, which has no peak_flop_per_s",
                        dl_precision_name((enum dl_precision)t->precision));
-    if (read_columns(t, kind, arena, which, &known, err)) return err->status;
+    if (read_rows(t, arena, values, &known, err)) return err->status;
     for (size_t i = 0; i < n_rows; i++) {
-        values[i][DL_BATCH] = values[i][DL_KV_SHARE] = 1;
-        const struct dl_json row = dl_json_element(t->rows, i, arena);
-        if (read_row(row, which, n_columns, arena, values[i], err) || check_rate(row, t, d, values[i], err))
-            return err->status;
+        if (check_rate(t, i, d, values[i], arena, err)) return err->status;
         if (kind != DL_KERNEL_MEMORY) /* batch is 1 where it is not told */
             add_point(&out->points[kind][t->precision], d, t, known | 1u << DL_BATCH, values[i]);
     }
@@ -265,53 +282,63 @@ static const char *list_libraries(const struct table *tables, size_t n, struct d
     return list;
 }
 
-/* Whether its tables are asked for. One of no known operation is, so that its reader says what is wrong with it. */
-static bool is_asked(const json_t *table, unsigned kinds)
-{
-    const json_t *const kernel = json_object_get(table, "kernel");
-    const struct dl_operation *const operation =
-        json_is_string(kernel) ? dl_operation_named(json_string_value(kernel)) : NULL;
-    return !operation || kinds >> operation->kind & 1;
-}
-
-void dl_measured_drop_unread(json_t *doc, unsigned kinds)
-{
-    json_t *const list = json_object_get(doc, "measured");
-    for (size_t i = json_array_size(list); i-- > 0;)
-        if (!is_asked(json_array_get(list, i), kinds)) json_array_remove(list, i);
-}
-
-/* Those that are asked for; their number in *n. */
-static enum dl_status read_asked(const struct dl_tables *asked, struct dl_arena *arena, struct table *tables, size_t *n,
+static enum dl_status read_found(const struct dl_found_tables *found, struct dl_arena *arena, struct table **tables,
                                  struct dl_error *err)
 {
     const size_t told = err->n_told;
-    size_t i;
-    json_t *value;
-    json_array_foreach(asked->list.value, i, value)
-    {
-        if (!is_asked(value, asked->kinds)) continue;
-        if (read_table(dl_json_element(asked->list, i, arena), arena, &tables[(*n)++], err) && !dl_go_on(err)) break;
-    }
+    *tables = dl_arena_alloc(arena, (found->n + 1) * sizeof **tables);
+    for (size_t i = 0; i < found->n; i++)
+        if (read_table(found->items[i], arena, &(*tables)[i], err) && !dl_go_on(err)) break;
     return dl_stop_if_told(err, told);
+}
+
+static enum dl_status add_tables(const struct dl_found_tables *found, struct dl_arena *arena, struct dl_device *out,
+                                 struct dl_measured *m, struct dl_error *err)
+{
+    struct table *tables;
+    if (read_found(found, arena, &tables, err)) return err->status;
+    make_room(tables, found->n, arena, m);
+    m->libraries = list_libraries(tables, found->n, arena);
+    for (size_t i = 0; i < found->n; i++)
+        if (add_table(&tables[i], dl_measured_on(out), arena, m, err)) return err->status;
+    for (int kind = 0; kind < dl_n_products; kind++)
+        for (int p = 0; p < DL_N_PRECISIONS; p++) dl_points_finish(&m->points[kind][p]);
+    out->measured = m;
+    return DL_OK;
+}
+
+static void replace_all(json_t *list, json_t *by)
+{
+    json_array_clear(list);
+    json_array_extend(list, by);
 }
 
 enum dl_status dl_measured_read(const struct dl_tables *asked, struct dl_arena *arena, struct dl_device *out,
                                 struct dl_error *err)
 {
-    struct table *const tables = dl_arena_alloc(arena, (json_array_size(asked->list.value) + 1) * sizeof *tables);
     struct dl_measured *const m = dl_arena_alloc(arena, sizeof *m);
+    struct dl_found_tables found;
     const size_t told = err->n_told;
-    size_t n = 0;
-    if ((dl_interpolation_read(asked->interpolation, arena, &m->by, err) && !dl_go_on(err)) ||
-        read_asked(asked, arena, tables, &n, err) || dl_stop_if_told(err, told))
-        return err->status;
-    make_room(tables, n, arena, m);
-    m->libraries = list_libraries(tables, n, arena);
+    if (dl_interpolation_read(asked->interpolation, arena, &m->by, err) && !dl_go_on(err)) return err->status;
+    if (!dl_tables_find(asked, arena, &found, err) && !dl_stop_if_told(err, told) &&
+        !add_tables(&found, arena, out, m, err))
+        replace_all(asked->list.value, found.held);
+    dl_tables_release(&found);
+    return err->status;
+}
+
+enum dl_status dl_kernels_check(struct dl_json doc, struct dl_arena *arena, const char **libraries,
+                                struct dl_error *err)
+{
+    struct dl_json list;
+    unsigned known;
+    if (dl_kernels_read(doc, arena, &list, err)) return err->status;
+    const size_t n = json_array_size(list.value);
+    struct table *const tables = dl_arena_alloc(arena, (n + 1) * sizeof *tables);
     for (size_t i = 0; i < n; i++)
-        if (add_table(&tables[i], dl_measured_on(out), arena, m, err)) return err->status;
-    for (int kind = 0; kind < dl_n_products; kind++)
-        for (int p = 0; p < DL_N_PRECISIONS; p++) dl_points_finish(&m->points[kind][p]);
-    out->measured = m;
+        if (read_table(dl_json_element(list, i, arena), arena, &tables[i], err) ||
+            read_rows(&tables[i], arena, room_for_rows(&tables[i], arena), &known, err))
+            return err->status;
+    *libraries = list_libraries(tables, n, arena);
     return DL_OK;
 }
