@@ -9,6 +9,7 @@
 #include "sim/report/failing_report.h"
 #include "sim/report/host.h"
 #include "sim/report/slice_report.h"
+#include "sim/report/shared_nics.h"
 #include "sim/report/timed_alone.h"
 #include "sim/report/units.h"
 #include "sim/report/verdict.h"
@@ -239,6 +240,7 @@ void dl_run_report_text(const struct dl_run_report *r, bool links)
     putchar('\n');
     printf("  engine %s, %s, %s events\n", r->engine, r->fidelity, dl_format_count((double)r->n_events, a));
     dl_timed_alone_print(r);
+    dl_shared_nics_print(r);
     dl_files_read_print(&r->files);
     dl_tuner_note_print(&r->tuner_note, r->transport->tuner);
     if (r->sensitivity) dl_sensitivity_print(r->sensitivity);
@@ -305,6 +307,7 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
     add_throughput(r, report);
     add_shares(r, report);
     if (dl_n_timed_alone(r) > 0) json_object_set_new(report, "timed_alone_kinds", dl_timed_alone_json(r));
+    json_object_set_new(report, "shared_nics_s", dl_json_real(dl_shared_nics_s(r)));
     json_object_set_new(report, "tuner", dl_tuner_note_json(&r->tuner_note));
     json_object_set_new(report, "slice", dl_slice_json(r->topology));
     json_object_set_new(report, "gradients", gradients_json(r));

@@ -22,12 +22,14 @@ struct dl_run_report {
     const struct dl_model *model;
     const struct dl_device *device;
     const struct dl_lowered *lowered;
+    const uint32_t *device_of_rank;
     struct dl_training_result result;
     double schedule_bubble_s;             /* of the bubble: with equal stages; the rest is what uneven ones add */
     const struct dl_stage_causes *stages; /* by stage */
     const struct dl_memory_use *memory;   /* by stage */
     const struct dl_remedies *remedies;   /* what would make it fit; NULL: nobody asked */
     const char *engine, *fidelity;
+    bool is_alone;       /* the engine simulates no sharing of links */
     bool names_software; /* the strategy or the command line does; else it is the default */
     uint64_t n_events;
     struct dl_tuner_note tuner_note;
