@@ -76,11 +76,25 @@ START_TEST(steps_take_what_was_measured)
 }
 END_TEST
 
+/* The five pools of a sample of CosmoFlow in fp16 with channels last, timed on an H200: cudnnPoolingForward and
+ * cudnnPoolingBackward, which MXNet calls, and PyTorch's own kernels (a quarter of what four samples took). */
+START_TEST(pools_of_mxnet_are_those_of_cudnn)
+{
+    const double cudnn_s = 0.184e-3 + 3.632e-3, pytorch_s = (1.09e-3 + 1.12e-3) / 4;
+    json_t *const rows[] = {json_pack("[s,s,s,i]", "cosmoflow", "fp16", "mxnet-gluon", 1),
+                            json_pack("[s,s,s,i]", "cosmoflow", "fp16", "pytorch-eager", 1)};
+    const double longer_s = predicted(rows[0]).busy_s - predicted(rows[1]).busy_s;
+    ck_assert_double_eq_tol(longer_s, cudnn_s - pytorch_s, 0.1 * cudnn_s);
+    for (size_t i = 0; i < DL_COUNT(rows); i++) json_decref(rows[i]);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("hpc_steps");
     tcase_add_checked_fixture(tests, open_measured, close_measured);
     tcase_add_test(tests, steps_take_what_was_measured);
+    tcase_add_test(tests, pools_of_mxnet_are_those_of_cudnn);
     Suite *const suite = suite_create("hpc_steps");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
