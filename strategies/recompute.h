@@ -25,6 +25,9 @@ enum dl_status dl_recompute_modules_check(const struct dl_recomputation *how, co
 /* "layernorm, moe_act", as far as there is room. */
 void dl_recompute_modules_print(dl_module_set modules, char *out, size_t room);
 
+/* The modules or the results of all kernels of a model, as a set of numbers; 0 is none. */
+uint32_t dl_recompute_of_model(const struct dl_model *m, unsigned (*part_of)(const struct dl_kernel *));
+
 /* What is recomputed of a block, by its number among those of its position. NULL: nothing is. */
 enum dl_recompute dl_recompute_of(const struct dl_recomputation *how, uint32_t block);
 

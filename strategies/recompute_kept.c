@@ -20,17 +20,11 @@ void dl_recompute_results_print(uint32_t results, char *out, size_t room)
     dl_name_set_print(results >> 1, dl_results, n_names, out, room);
 }
 
-static uint32_t of_model(const struct dl_model *m)
-{
-    uint32_t all = 0;
-    for (size_t i = 0; i < m->n_layers; i++)
-        for (size_t j = 0; j < m->layers[i].n_forward; j++) all |= 1U << m->layers[i].forward[j].kernel.result;
-    return all;
-}
+static unsigned result_of(const struct dl_kernel *k) { return k->result; }
 
 enum dl_status dl_recompute_results_check(const struct dl_check *what, struct dl_error *err)
 {
-    const uint32_t missing = what->setting->kept_results & ~of_model(what->model);
+    const uint32_t missing = what->setting->kept_results & ~dl_recompute_of_model(what->model, result_of);
     char lacked[60];
     if (!missing) return DL_OK;
     dl_recompute_results_print(missing, lacked, sizeof lacked);

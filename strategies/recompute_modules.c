@@ -24,18 +24,20 @@ void dl_recompute_modules_print(dl_module_set modules, char *out, size_t room)
     dl_name_set_print(modules >> 1, dl_modules, n_names, out, room);
 }
 
-static dl_module_set of_model(const struct dl_model *m)
+uint32_t dl_recompute_of_model(const struct dl_model *m, unsigned (*part_of)(const struct dl_kernel *))
 {
-    dl_module_set all = 0;
+    uint32_t all = 0;
     for (size_t i = 0; i < m->n_layers; i++)
-        for (size_t j = 0; j < m->layers[i].n_forward; j++) all |= 1U << m->layers[i].forward[j].kernel.module;
-    return all & ~(1U << DL_NO_MODULE);
+        for (size_t j = 0; j < m->layers[i].n_forward; j++) all |= 1U << part_of(&m->layers[i].forward[j].kernel);
+    return all & ~1U;
 }
+
+static unsigned module_of(const struct dl_kernel *k) { return k->module; }
 
 enum dl_status dl_recompute_modules_check(const struct dl_recomputation *how, const struct dl_check *what,
                                           struct dl_error *err)
 {
-    const dl_module_set there = of_model(what->model), named = what->setting->recompute_modules;
+    const dl_module_set there = dl_recompute_of_model(what->model, module_of), named = what->setting->recompute_modules;
     if (!how->modules.value && !(there & core_attention))
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
                        "%s has no attention, which is what selective recomputation does again; full or none would do",

@@ -8,31 +8,13 @@
 #include <unistd.h>
 
 #include "sim/report/validation.h"
-#include "sim/study/training_row.h"
-#include "tests/unit/suite.h"
-
-static struct dl_arena *arena;
-static struct dl_training_rows rows;
-static struct dl_error err;
-
-static void begin(void)
-{
-    arena = dl_arena_new();
-    rows = (struct dl_training_rows){0};
-    err = (struct dl_error){0};
-}
-
-static void end(void)
-{
-    dl_training_rows_release(&rows);
-    dl_arena_free(arena);
-}
+#include "tests/unit/row_fixture.h"
 
 #define COLUMNS                                                                                                        \
     "id,topo,devices,model,layers,hidden,ffn,heads,kv_heads,seq,vocab,global_batch,microbatch,tp,pp,dp,cp,ep,vpp,"     \
     "schedule,sp,zero,recompute,precision,attention,software,stage_rule,assumed,step_s,source"
 
-static void read_text(const char *text, const char *ending)
+static void read_as_file(const char *text, const char *ending)
 {
     char path[64];
     snprintf(path, sizeof path, "/tmp/dlsim-rows-XXXXXX%s", ending);
@@ -107,7 +89,7 @@ static const struct {
 
 START_TEST(a_row_is_the_documents_that_it_stands_for)
 {
-    read_text(dl_arena_format(arena, COLUMNS "\n%s\n", mappings[_i].row), ".csv");
+    read_as_file(dl_arena_format(arena, COLUMNS "\n%s\n", mappings[_i].row), ".csv");
     ck_assert_msg(!err.status && rows.n == 1, "%s", err.text);
     const struct dl_training_row *const row = &rows.items[0];
     struct dl_session_request request = {0};
@@ -132,11 +114,12 @@ START_TEST(the_style_of_a_model_is_a_key_of_the_row)
         {"by_sizes", "53248,128,16", "seq style", true}, {"gpt", "53248,128,16", "seq", false},
         {"llama", "53248,128,16", "seq", true},          {"llama", "65536,128,128", "seq", true},
     };
-    read_text(dl_arena_format(arena,
-                              COLUMNS ",style\nb,dgx-b200,16,MPT,4,16384,%s,4096,128256,4,,2,1,1,8,1,1,1f1b,1,1,none,"
-                                      "bf16,flash,megatron-core,even,seq,1,p,%s\n",
-                              cases[_i].sizes, cases[_i].style),
-              ".csv");
+    read_as_file(dl_arena_format(arena,
+                                 COLUMNS
+                                 ",style\nb,dgx-b200,16,MPT,4,16384,%s,4096,128256,4,,2,1,1,8,1,1,1f1b,1,1,none,"
+                                 "bf16,flash,megatron-core,even,seq,1,p,%s\n",
+                                 cases[_i].sizes, cases[_i].style),
+                 ".csv");
     ck_assert_msg(!err.status && rows.n == 1, "%s", err.text);
     ck_assert_str_eq(rows.items[0].assumed, cases[_i].assumed);
     struct dl_session_request request = {0};
@@ -155,11 +138,11 @@ START_TEST(what_a_row_leaves_open_is_as_its_software_does)
     for (size_t i = 0; i < DL_COUNT(names); i++) {
         struct dl_session_request request = {.engine = "analytic"};
         rows.n = 0;
-        read_text(dl_arena_format(arena,
-                                  COLUMNS "\nc,dgx-h100,8,%s,4,2048,,16,,2048,50368,64,8,,,,,,,,,2,,,,"
-                                          "llm-foundry-fsdp,,,1,p\n",
-                                  names[i]),
-                  ".csv");
+        read_as_file(dl_arena_format(arena,
+                                     COLUMNS "\nc,dgx-h100,8,%s,4,2048,,16,,2048,50368,64,8,,,,,,,,,2,,,,"
+                                             "llm-foundry-fsdp,,,1,p\n",
+                                     names[i]),
+                     ".csv");
         ck_assert(!dl_training_row_request(&rows.items[0], 8, arena, &request, &err));
         dl_session_open(&s, &request);
         ck_assert_msg(!dl_session_run(&s), "%s", s.err.text);
@@ -182,10 +165,10 @@ END_TEST
 
 START_TEST(experts_are_columns_that_may_be_there)
 {
-    read_text(COLUMNS
-              ",experts,top_k\n"
-              "e,selene,8,GPT,4,64,256,4,4,64,512,8,1,1,1,8,1,4,1,1f1b,0,0,none,bf16,flash,ideal,even,,1,p,8,2\n",
-              ".csv");
+    read_as_file(COLUMNS
+                 ",experts,top_k\n"
+                 "e,selene,8,GPT,4,64,256,4,4,64,512,8,1,1,1,8,1,4,1,1f1b,0,0,none,bf16,flash,ideal,even,,1,p,8,2\n",
+                 ".csv");
     ck_assert_msg(!err.status && rows.n == 1, "%s", err.text);
     struct dl_session_request request = {0};
     struct dl_session s;
@@ -200,9 +183,9 @@ END_TEST
 
 START_TEST(numbers_that_do_not_go_together_are_refused)
 {
-    read_text(COLUMNS "\nf,selene,8,GPT,4,64,256,4,4,64,512,8,1,2,1,8,1,1,1,,0,0,,,,ideal,even,,1,p\n"
-                      "g,selene,8,GPT,4,64,256,4,4,64,512,9,1,1,1,8,1,1,1,,0,0,,,,ideal,even,,1,p\n",
-              ".csv");
+    read_as_file(COLUMNS "\nf,selene,8,GPT,4,64,256,4,4,64,512,8,1,2,1,8,1,1,1,,0,0,,,,ideal,even,,1,p\n"
+                         "g,selene,8,GPT,4,64,256,4,4,64,512,9,1,1,1,8,1,1,1,,0,0,,,,ideal,even,,1,p\n",
+                 ".csv");
     ck_assert_msg(!err.status && rows.n == 2, "%s", err.text);
     for (size_t i = 0; i < rows.n; i++) {
         struct dl_session_request request = {0};
@@ -215,10 +198,11 @@ END_TEST
 
 START_TEST(json_rows_share_what_is_common)
 {
-    read_text("{\"schema\":\"dlsim/steps/1\",\"source\":\"a paper\",\"all\":{\"topo\":\"selene\",\"seq\":64,\"tp\":2},"
-              "\"rows\":[{\"id\":\"x\",\"devices\":8,\"model\":\"GPT\",\"layers\":4,\"hidden\":64,\"heads\":4,"
-              "\"vocab\":512,\"global_batch\":8,\"software\":\"ideal\",\"tp\":4,\"step_s\":1}]}",
-              ".json");
+    read_as_file(
+        "{\"schema\":\"dlsim/steps/1\",\"source\":\"a paper\",\"all\":{\"topo\":\"selene\",\"seq\":64,\"tp\":2},"
+        "\"rows\":[{\"id\":\"x\",\"devices\":8,\"model\":\"GPT\",\"layers\":4,\"hidden\":64,\"heads\":4,"
+        "\"vocab\":512,\"global_batch\":8,\"software\":\"ideal\",\"tp\":4,\"step_s\":1}]}",
+        ".json");
     ck_assert_msg(!err.status && rows.n == 1, "%s", err.text);
     ck_assert(rows.items[0].tp == 4 && rows.items[0].seq == 64 && rows.items[0].pp == 1);
     ck_assert_str_eq(rows.items[0].source, "a paper");
@@ -229,7 +213,7 @@ END_TEST
 /* Columns and entries of the stack together; the file of a workload with another length of samples. */
 START_TEST(a_row_may_name_a_workload_and_say_more_of_the_stack)
 {
-    read_text(
+    read_as_file(
         "{\"schema\":\"dlsim/steps/1\",\"source\":\"p\",\"rows\":[{\"id\":\"x\",\"topo\":\"selene\",\"devices\":8,"
         "\"model\":\"B\",\"workload\":\"bert-large\",\"seq\":128,\"global_batch\":16,\"software\":\"ideal\",\"tp\":2,"
         "\"optimizer\":\"lamb\",\"stack\":[{\"name\":\"data\",\"overlap\":true},{\"name\":\"offload\","
@@ -250,9 +234,9 @@ END_TEST
 
 START_TEST(a_row_may_name_a_strategy_and_nothing_more)
 {
-    read_text("{\"schema\":\"dlsim/steps/1\",\"source\":\"p\",\"rows\":[{\"id\":\"x\",\"topo\":\"selene\","
-              "\"strategy\":\"single\",\"mfu\":0.4,\"note\":\"why\"}]}",
-              ".json");
+    read_as_file("{\"schema\":\"dlsim/steps/1\",\"source\":\"p\",\"rows\":[{\"id\":\"x\",\"topo\":\"selene\","
+                 "\"strategy\":\"single\",\"mfu\":0.4,\"note\":\"why\"}]}",
+                 ".json");
     ck_assert_msg(!err.status && rows.n == 1, "%s", err.text);
     struct dl_session_request request = {0};
     ck_assert(!dl_training_row_request(&rows.items[0], 1, arena, &request, &err));
@@ -264,7 +248,7 @@ END_TEST
 
 START_TEST(a_pair_is_two_rows_with_what_they_share)
 {
-    read_text(
+    read_as_file(
         "{\"schema\":\"dlsim/steps/1\",\"source\":\"p\",\"all\":{\"topo\":\"selene\"},\"rows\":[{\"id\":\"x\","
         "\"model\":\"R\",\"workload\":\"resnet50\",\"software\":\"ideal\",\"microbatch\":8,\"first\":{\"devices\":1,"
         "\"global_batch\":8},\"second\":{\"devices\":4,\"global_batch\":32},\"speedup\":3.5}]}",
