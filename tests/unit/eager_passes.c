@@ -5,7 +5,7 @@
 
 #include "tests/unit/analytic_run.h"
 
-enum { TOKENS = 8192, HIDDEN = 1024, FFN = 4096, HEADS = 8, KEY_HEADS = 2 };
+enum { TOKENS = 8192, HIDDEN = 1024, FFN = 4096, HEADS = 8, KEY_HEADS = 2, VOCABULARY = 8192 };
 
 #define MODEL                                                                                                          \
     "{\"schema\":\"dlsim/workload/1\",\"source\":\"a test\",\"kind\":\"transformer\",\"layers\":1,\"hidden\":1024,"    \
@@ -185,6 +185,27 @@ START_TEST(softmax_of_paxml_passes_over_scores)
 }
 END_TEST
 
+/* InternEvo's loss reads logits in fp32 twice; its metric goes over them: max, max, argmax, x - max, exp in place, sum.
+ */
+START_TEST(accuracy_of_internevo_passes_over_logits)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_session s;
+    const double logits = (double)TOKENS * VOCABULARY;
+    const struct analytic_run run = {.topo = "internevo-a100",
+                                     .workload = MODEL,
+                                     .software = "internevo",
+                                     .head =
+                                         "\"devices\":1,\"global_batch\":1,\"microbatch\":1,\"precision\":\"bf16\",",
+                                     .stack = ""};
+    ck_assert_msg(analytic_run(&run, arena, &s), "%s", s.err.text);
+    check("loss", moved(&s, DL_ITEM_F, "cross_entropy"), (2 + 1 + 1 + 1 + 2 + 2 + 1) * fp32 * logits, 1e-9);
+    check("cast", moved(&s, DL_ITEM_F, "logits_to_fp32"), (bf16 + fp32) * logits, 1e-9);
+    dl_session_close(&s);
+    dl_arena_free(arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("eager_passes");
@@ -194,6 +215,7 @@ int main(void)
     tcase_add_test(tests, attention_of_few_heads_leaves_cores_idle);
     tcase_add_loop_test(tests, whole_gradients_are_passed_over_at_the_end, 0, (int)DL_COUNT(buckets));
     tcase_add_test(tests, softmax_of_paxml_passes_over_scores);
+    tcase_add_test(tests, accuracy_of_internevo_passes_over_logits);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
