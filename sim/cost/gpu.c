@@ -136,7 +136,7 @@ static double group_s(const struct dl_device *d, const struct dl_kernel *k, enum
 
 /* Software files say what a unit of the H200 takes; units of other generations do as many integer instructions in a
  * clock (CUDA C programming guide, throughput of native arithmetic instructions: 64 for 6.0, 7.x, 8.0 and 9.0). */
-static double instructions_s(const struct dl_gpu *o, double unit_s)
+double dl_gpu_instructions_s(const struct dl_gpu *o, double unit_s)
 {
     return unit_s * defaults.clock_hz / o->clock_hz / o->units;
 }
@@ -152,7 +152,7 @@ static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum 
     case DL_KERNEL_MEMORY: break;
     }
     return (o->memory_ramp_s > 0 ? o->memory_ramp_s : o->ramp_s) +
-           fmax(instructions_s(o, k->unit_s), dl_gpu_memory_s(d, dl_kernel_bytes(k, precision)));
+           fmax(dl_gpu_instructions_s(o, k->unit_s), dl_gpu_memory_s(d, dl_kernel_bytes(k, precision)));
 }
 
 static struct dl_price price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

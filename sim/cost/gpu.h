@@ -19,6 +19,8 @@ struct dl_gpu {
 };
 
 double dl_gpu_memory_s(const struct dl_device *d, double bytes);
+/* Of what one unit of the H200 would take so long for. */
+double dl_gpu_instructions_s(const struct dl_gpu *o, double unit_s);
 
 /* Of two things that go on at the same time: the longer one if there is no limits_exponent. */
 double dl_gpu_longer_s(const struct dl_gpu *o, double a_s, double b_s);

@@ -216,6 +216,36 @@ START_TEST(units_share_the_instructions_of_a_kernel)
 }
 END_TEST
 
+/* Two images with channels first in fp32 on an H200 (PyTorch 2.11): us forward, of the input's and the weights'
+ * gradient.
+ */
+START_TEST(depthwise_convolutions_take_what_was_timed)
+{
+    static const struct {
+        double channels, height, width, stride, us[3];
+    } timed[] = {{64, 384, 576, 1, {270, 499, 1040}}, {128, 384, 576, 1, {536, 997, 1127}},
+                 {128, 384, 576, 2, {150, 896, 300}}, {256, 192, 288, 1, {272, 499, 469}},
+                 {256, 192, 288, 2, {79, 454, 119}},  {728, 96, 144, 1, {196, 349, 277}},
+                 {728, 96, 144, 2, {57, 317, 76}},    {728, 48, 72, 1, {49, 84, 75}},
+                 {1024, 48, 72, 1, {72, 126, 101}},   {1536, 48, 72, 1, {105, 188, 147}}};
+    const double window = 3, taps = window * window;
+    double sum = 0;
+    open_device("h200");
+    device.measured = NULL;
+    for (size_t i = 0; i < DL_COUNT(timed); i++) {
+        const double pixels = 2 * timed[i].height * timed[i].width / timed[i].stride / timed[i].stride;
+        struct dl_kernel passes[] = {product(pixels, 1, taps), product(pixels, taps, 1), product(taps, 1, pixels)};
+        for (size_t k = 0; k < DL_COUNT(passes); k++) {
+            passes[k].kind = DL_KERNEL_CONV;
+            passes[k].pass = (enum dl_kernel_pass)k;
+            passes[k].window = window, passes[k].stride = timed[i].stride, passes[k].batch = timed[i].channels;
+            sum += fabs(dl_price(&device, &passes[k], DL_FP32).seconds / (timed[i].us[k] * 1e-6) - 1);
+        }
+    }
+    ck_assert_double_le(sum / (3 * DL_COUNT(timed)), 0.15);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
     tcase_add_loop_test(tests, no_kernel_beats_peak_memory_or_launch, 0, n_devices);
@@ -224,6 +254,7 @@ static void add(TCase *tests)
     tcase_add_loop_test(tests, twice_the_work_takes_twice_the_time, 0, n_devices);
     tcase_add_loop_test(tests, batches_cost_between_one_and_all_of_their_products, 0, n_devices);
     tcase_add_loop_test(tests, units_share_the_instructions_of_a_kernel, 0, n_devices);
+    tcase_add_test(tests, depthwise_convolutions_take_what_was_timed);
     tcase_add_loop_test(tests, published_kernels_are_met_on_average, 0, (int)DL_COUNT(families));
 }
 
