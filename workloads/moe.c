@@ -59,7 +59,7 @@ static void one_hot_matrices(struct dl_block *b, double places)
     dl_tape_saved(&b->tape)->outside_bytes += 2 * DL_ACTIVATION_BYTES * elements;
 }
 
-static void experts_by_products(struct dl_block *b)
+static void experts_by_gemms(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
     const double seq = (double)o->seq, hidden = (double)o->hidden;
@@ -101,8 +101,8 @@ void dl_block_experts(struct dl_block *b)
     b->tape.module = DL_MODULE_EXPERTS;
     route(b);
     if (b->o->shared_experts) shared_experts(b);
-    if (b->o->routes_by_products)
-        experts_by_products(b);
+    if (b->o->routes_by_gemms)
+        experts_by_gemms(b);
     else
         experts_by_copies(b);
     b->tape.module = DL_NO_MODULE;

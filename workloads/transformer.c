@@ -70,7 +70,7 @@ static const struct dl_field fields[] = {
      "with window: the last of so many blocks attends to all; none does if absent"},
     {"capacity_factor", DL_NUMBER, AT(capacity_factor), 1, MAX_SIZE, true, NULL,
      "tokens that experts compute over those of an even load; as many as are routed if absent"},
-    {"routes_by_products", DL_BOOL, AT(routes_by_products), 0, 0, true, NULL,
+    {"routes_by_gemms", DL_BOOL, AT(routes_by_gemms), 0, 0, true, NULL,
      "tokens reach the places of their experts, and come back, by GEMMs with one-hot matrices (GShard; MaxText with a "
      "capacity), not by copies; false if absent"},
     {"q_rank", DL_INT, AT(q_rank), 1, MAX_SIZE, true, NULL,
@@ -240,7 +240,7 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
         {"dense_layers", "experts"},
         {"moe_every", "experts"},
         {"capacity_factor", "experts"},
-        {"routes_by_products", "capacity_factor"},
+        {"routes_by_gemms", "capacity_factor"},
         {"q_rank", "kv_rank"},
         {"rope_size", "kv_rank"},
         {"value_size", "kv_rank"},

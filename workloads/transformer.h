@@ -24,7 +24,7 @@ struct dl_transformer {
     int64_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_experts, dense_layers, moe_every;
     int64_t window, full_attention_every; /* 0: none */
     double capacity_factor;
-    bool routes_by_products;
+    bool routes_by_gemms;
     /* Latent attention */
     int64_t q_rank, kv_rank, rope_size, value_size;
     int64_t parallel_norms; /* of attention and feed-forward side by side; 0: they follow each other */

@@ -244,9 +244,8 @@ static void draw_workload(gsl_rng *rng, uint32_t n_blocks, struct drawn *out)
         snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks,
                  !out->has_experts ? dense[n_blocks % DL_COUNT(dense)]
                  : !draw(rng, 2)   ? ",'experts':4,'top_k':2,'expert_groups':2,'top_groups':1"
-                 : n_blocks % 2
-                     ? ",'experts':4,'top_k':2,'qk_norm':true"
-                     : ",'experts':4,'top_k':2,'qk_norm':true,'capacity_factor':1.5,'routes_by_products':true");
+                 : n_blocks % 2    ? ",'experts':4,'top_k':2,'qk_norm':true"
+                                : ",'experts':4,'top_k':2,'qk_norm':true,'capacity_factor':1.5,'routes_by_gemms':true");
         return;
     }
     size_t used = (size_t)snprintf(out->workload, sizeof out->workload, MLP);

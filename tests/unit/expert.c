@@ -37,7 +37,7 @@ START_TEST(tokens_travel_twice_each_way)
         double capacity;
     } models[] = {{MODEL(""), 1},
                   {MODEL(",'capacity_factor':1.25"), 1.25},
-                  {MODEL(",'capacity_factor':1.25,'routes_by_products':true"), 1.25}};
+                  {MODEL(",'capacity_factor':1.25,'routes_by_gemms':true"), 1.25}};
     const uint32_t ways = all_ways[_i % 3];
     struct dl_session t;
     open_step(&t, &(struct step){.workload = models[_i / 3].workload, .head = BATCH, .stack = stack_of(ways, "")});

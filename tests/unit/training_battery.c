@@ -174,7 +174,7 @@ static bool keeps_results(const struct asked *a)
  * workload_layers.c. */
 static bool is_compared(const struct asked *a)
 {
-    return !keeps_results(a) && !json_object_get(a->workload, "routes_by_products");
+    return !keeps_results(a) && !json_object_get(a->workload, "routes_by_gemms");
 }
 
 static void check_flop(const struct drawn *d, const struct asked *a, const struct dl_session *t)

@@ -196,7 +196,7 @@ START_TEST(tokens_may_be_moved_by_products)
     open_text("{" SMALL "," EXPERTS ",'capacity_factor':1.5}");
     build(samples, "flash");
     const double flop = model.model_flop_per_sample[DL_FLOP_FULL];
-    open_text("{" SMALL "," EXPERTS ",'capacity_factor':1.5,'routes_by_products':true}");
+    open_text("{" SMALL "," EXPERTS ",'capacity_factor':1.5,'routes_by_gemms':true}");
     build(samples, "flash");
     const struct dl_layer *const block = &model.layers[1];
     const double places = number("top_k") * capacity * number("seq");
