@@ -52,6 +52,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     if (o->mode != DL_RECOMPUTE_SELECTIVE && o->modules.value)
         return dl_fail(err, DL_KEY, entry.where, "'modules' means nothing unless 'mode' is \"selective\"");
     setting->recompute = (enum dl_recompute)o->mode;
+    setting->keeps_alternate_gemms = o->keeps == DL_KEEPS_RESULTS;
     if (dl_recompute_results_read(o->results, &setting->kept_results, err)) return err->status;
     return dl_recompute_modules_read(o->modules, &setting->recompute_modules, err);
 }
@@ -64,6 +65,11 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
 }
 
 const char *dl_recompute_name(enum dl_recompute recompute) { return modes[recompute]; }
+
+const char *dl_recompute_keeps_name(const struct dl_setting *s)
+{
+    return kept_names[s->keeps_alternate_gemms ? DL_KEEPS_RESULTS : DL_KEEPS_INPUT];
+}
 
 /* More than any part has would mean nothing. */
 static enum dl_status check_blocks(const void *options, const struct dl_check *what, uint32_t n_blocks,

@@ -99,6 +99,7 @@ struct dl_setting {
     struct dl_tensor_parts parts;
     enum dl_recompute recompute;
     dl_module_set recompute_modules; /* DL_RECOMPUTE_SELECTIVE: these */
+    bool keeps_alternate_gemms;      /* DL_RECOMPUTE_BLOCKS: and attention's results, and sums over tensor ranks */
     uint32_t kept_results;           /* DL_RECOMPUTE_BLOCKS: 1 << enum dl_block_result each */
     uint32_t servers;                /* of parameters, on devices after those of the ranks */
     uint32_t zero_stage;             /* that is run: some software runs stage 2 as it does stage 3 */
@@ -157,6 +158,8 @@ void dl_setting_number_ranks(struct dl_setting *setting);
 
 /* As strategy files have it. */
 const char *dl_recompute_name(enum dl_recompute recompute);
+/* As the key `keeps` has it. */
+const char *dl_recompute_keeps_name(const struct dl_setting *s);
 
 /* Products are narrower than the parameters. */
 bool dl_is_mixed(const struct dl_setting *setting);

@@ -17,14 +17,26 @@ static json_t *ways_json(const struct dl_setting *s)
     return ways;
 }
 
-/* By their names; null where blocks are repeated as a whole or not at all. */
-static json_t *modules_json(const struct dl_setting *s)
+/* Those of a set whose bits begin with the second. */
+static json_t *names_json(const char *const *names, uint64_t set)
 {
-    if (s->recompute != DL_RECOMPUTE_SELECTIVE) return json_null();
-    json_t *const names = json_array();
-    for (size_t i = 0; dl_modules[i]; i++)
-        if (s->recompute_modules >> (i + 1) & 1) json_array_append_new(names, json_string(dl_modules[i]));
-    return names;
+    json_t *const list = json_array();
+    for (size_t i = 0; names[i]; i++)
+        if (set >> (i + 1) & 1) json_array_append_new(list, json_string(names[i]));
+    return list;
+}
+
+/* What parts of blocks are repeated, and what blocks that are repeated as a whole keep; null where that is not asked.
+ */
+static void add_recomputation(const struct dl_setting *s, json_t *inputs)
+{
+    const bool selective = s->recompute == DL_RECOMPUTE_SELECTIVE, full = s->recompute == DL_RECOMPUTE_BLOCKS;
+    json_t *const all = dl_json_pack(
+        "{s:o, s:s?, s:o}", "recompute_modules", selective ? names_json(dl_modules, s->recompute_modules) : json_null(),
+        "recompute_keeps", full ? dl_recompute_keeps_name(s) : NULL, "recompute_kept_results",
+        full ? names_json(dl_results, s->kept_results) : json_null());
+    json_object_update(inputs, all);
+    json_decref(all);
 }
 
 /* How a step is made; all null for what is none. */
@@ -33,14 +45,15 @@ static void add_setting(const struct dl_asked *a, json_t *inputs)
     static const struct dl_setting none = {0};
     const struct dl_setting *const s = a->setting ? a->setting : &none;
     json_t *const setting = dl_json_pack(
-        "{s:s?, s:o, s:o, s:o, s:o, s:o, s:s?, s:o, s:s?, s:o}", "precision",
+        "{s:s?, s:o, s:o, s:o, s:o, s:o, s:s?, s:o, s:s?}", "precision",
         a->setting ? dl_precision_name(s->precision) : NULL, "ways", a->setting ? ways_json(s) : json_null(),
         "global_batch", count_or_null(s->global_batch), "microbatch", count_or_null(s->microbatch), "microbatches",
         count_or_null(s->micros), "sequence_tokens", count_or_null(a->tokens_per_sample), "schedule", s->schedule,
         "zero_stage", a->setting ? json_integer(s->zero_asked) : json_null(), "recompute",
-        a->setting ? dl_recompute_name(s->recompute) : NULL, "recompute_modules", modules_json(s));
+        a->setting ? dl_recompute_name(s->recompute) : NULL);
     json_object_update(inputs, setting);
     json_decref(setting);
+    add_recomputation(s, inputs);
 }
 
 static json_t *overrides_json(const struct dl_asked *a)
