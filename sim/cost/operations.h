@@ -14,6 +14,7 @@ struct dl_operation {
     bool is_update;     /* an optimizer's step */
     bool copies_tokens; /* for experts, or adds up what comes from them */
     bool is_pytorchs;   /* done by kernels that only PyTorch has, so that their times are those of any software's */
+    bool is_of_loss;    /* from logits to the loss, and the gradient of the former */
     bool stands_apart;  /* compilers join it to no kernel before or after it */
     const char *like;   /* OPTIONAL: whose times serve where it has none of its own */
 };

@@ -23,7 +23,7 @@ static enum dl_status read_launch(struct dl_megatron_reading *r, const struct dl
     if (dl_megatron_strategy(r, err) && !dl_go_on(err))
         return err->status; /* it bounds ways, which pad the vocabulary */
     if (dl_megatron_workload(r, err) && !dl_go_on(err)) return err->status;
-    r->out->software = dl_megatron_software(r);
+    r->out->software = dl_megatron_software(r, err);
     return dl_stop_if_told(err, told);
 }
 

@@ -122,8 +122,8 @@ enum dl_status dl_megatron_workload(struct dl_megatron_reading *r, struct dl_err
 enum dl_status dl_megatron_strategy(struct dl_megatron_reading *r, struct dl_error *err);
 /* An entry of the stack for the pipeline, into the object that has its name. */
 enum dl_status dl_megatron_pipeline(struct dl_megatron_reading *r, json_t *entry, struct dl_error *err);
-/* NULL: as shipped. */
-json_t *dl_megatron_software(struct dl_megatron_reading *r);
+/* NULL: as shipped, or err says what is wrong. */
+json_t *dl_megatron_software(struct dl_megatron_reading *r, struct dl_error *err);
 /* How many blocks each part of a layout has, as a JSON list; NULL: it is no layout without other layers. */
 json_t *dl_megatron_layout(const char *layout);
 /* The first blocks without experts, from a list such as ([0]*3+[1]*11) or a number; -1: another pattern. */

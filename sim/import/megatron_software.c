@@ -1,4 +1,6 @@
 /* megatron_software.c - flags that change the software: what of shipped megatron-core is otherwise. */
+#include "sim/core/files.h"
+#include "sim/cost/operations.h"
 #include "sim/import/megatron.h"
 
 /* Scores in memory: asked for, or the only way of the local implementation without FlashAttention. */
@@ -15,24 +17,43 @@ static bool has_short_gradients(const struct dl_megatron *m)
     return m->fp16 && !m->fp32_gradients && m->gradient_type != DL_SUMS_FP32;
 }
 
-/* As software megatron-bridge has it. */
-static const char te_loss[] = "[{\"operation\": \"logits_to_fp32\", \"launches\": 0, \"moves\": 0},"
-                              " {\"operation\": \"cross_entropy\", \"pass\": \"forward\", \"launches\": 3,"
-                              "  \"moves\": 0.75, \"saved_bytes\": -1},"
-                              " {\"operation\": \"cross_entropy\", \"pass\": \"input_gradient\", \"launches\": 1,"
-                              "  \"moves\": 0.5}, \"...\"]";
+/* Those of megatron-bridge, which has the loss of Transformer Engine, before all that the software has itself. */
+static json_t *te_loss(const struct dl_megatron_reading *r, struct dl_error *err)
+{
+    const char *path;
+    struct dl_json bridge;
+    size_t i;
+    json_t *rule;
+    if (dl_find_file("strategies/software", "software", "megatron-bridge", r->arena, &path, err) ||
+        dl_json_load(path, r->arena, &bridge, err))
+        return NULL;
+    json_t *const rules = json_array();
+    json_array_foreach(json_object_get(bridge.value, "kernels"), i, rule)
+    {
+        const char *const name = json_string_value(json_object_get(rule, "operation"));
+        const struct dl_operation *const operation = name ? dl_operation_named(name) : NULL;
+        if (operation && operation->is_of_loss) json_array_append(rules, rule);
+    }
+    json_array_append_new(rules, json_string("..."));
+    json_decref(bridge.value);
+    return rules;
+}
 
 /* The loss of Transformer Engine writes the gradient of logits over them (pytorch/cross_entropy.py). Compiled functions
  * of Megatron-Core do not work in place, though written so: Inductor makes another copy of the logits in fp32 (a note
  * in core/fusions/fused_cross_entropy.py, which compiles smaller functions since 2026 for that reason). */
-static void put_loss(const struct dl_megatron *m, json_t *software)
+static enum dl_status put_loss(const struct dl_megatron_reading *r, json_t *software, struct dl_error *err)
 {
     static const int copy_bytes = 4;
-    if (!m->loss_fusion) return;
-    if (m->loss_kind == DL_LOSS_TE)
-        json_object_set_new(software, "kernels", json_loads(te_loss, 0, NULL));
-    else
-        json_object_set_new(software, "logit_workspace_bytes", json_integer(copy_bytes));
+    const struct dl_megatron *const m = r->m;
+    if (!m->loss_fusion && m->loss_kind)
+        dl_megatron_leave(r, "--cross-entropy-fusion-impl", NULL, false,
+                          "means nothing without --cross-entropy-loss-fusion: the loss is not fused");
+    if (!m->loss_fusion) return DL_OK;
+    json_t *const rules = m->loss_kind == DL_LOSS_TE ? te_loss(r, err) : NULL;
+    if (rules) json_object_set_new(software, "kernels", rules);
+    if (m->loss_kind != DL_LOSS_TE) json_object_set_new(software, "logit_workspace_bytes", json_integer(copy_bytes));
+    return err->status;
 }
 
 /* Grouped products of Transformer Engine have workspaces of their own; those of experts one by one, and of the library
@@ -65,7 +86,7 @@ static void put_deferred(const struct dl_megatron_reading *r, json_t *software)
                       "what waits is counted in memory; its products are priced in the backward, not in the bubble");
 }
 
-json_t *dl_megatron_software(struct dl_megatron_reading *r)
+json_t *dl_megatron_software(struct dl_megatron_reading *r, struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
     static const int short_bytes = 2, wide_bytes = 4;
@@ -75,7 +96,7 @@ json_t *dl_megatron_software(struct dl_megatron_reading *r)
     if (m->fp32_residual) json_object_set_new(software, "residual_bytes", json_integer(wide_bytes));
     if (m->no_scatter) json_object_set_new(software, "scatters_sends", json_false());
     if (m->no_send_overlap) json_object_set_new(software, "sends", json_string("batched"));
-    put_loss(m, software);
+    put_loss(r, software, err);
     put_workspaces(r, software);
     put_deferred(r, software);
     if (!json_object_size(software)) {
