@@ -279,20 +279,6 @@ START_TEST(dropout_of_scores_takes_their_random_numbers)
 }
 END_TEST
 
-START_TEST(products_of_a_group_are_launched_one_by_one)
-{
-    open_device("b200");
-    struct dl_kernel short_ones = product(16, 1024, 1024), long_ones = product(4096, 4096, 4096);
-    const double long_s = seconds(long_ones);
-    short_ones.by.batch = long_ones.by.batch = DL_BY_EXPERT;
-    short_ones.batch = long_ones.batch = 64;
-    ck_assert_double_eq_tol(seconds(short_ones), 64 * figure("group_launch_s"), 1e-12);
-    ck_assert_double_eq_tol(seconds(long_ones), 64 * long_s, 1e-9);
-    short_ones.batch = 0.5; /* fewer experts than devices */
-    ck_assert_double_eq_tol(seconds(short_ones), figure("group_launch_s"), 1e-12);
-}
-END_TEST
-
 START_TEST(sums_in_fp32_are_read_and_written)
 {
     open_device_number(_i);
@@ -303,107 +289,6 @@ START_TEST(sums_in_fp32_are_read_and_written)
     ck_assert_double_eq(dl_kernel_bytes(&k, precision) - plain_bytes,
                         16384.0 * 16384 * (8 - dl_precision_bytes(precision)));
     ck_assert_double_ge(seconds(k), plain_s);
-}
-END_TEST
-
-/* Of 3 x 3 windows on 64 images of side x side, forward, of the input's gradient and of the weights'. */
-static struct dl_kernel convolution(enum dl_kernel_pass pass, double side, double channels, double filters)
-{
-    const double pixels = 64 * side * side, window = 9;
-    struct dl_kernel k = {
-        .kind = DL_KERNEL_CONV, .pass = pass, .batch = 1, .made = {side, side}, .window = 3, .stride = 1};
-    k.m = pass == DL_PASS_WEIGHT_GRADIENT ? window * channels : pixels;
-    k.n = pass == DL_PASS_INPUT_GRADIENT ? window * channels : filters;
-    k.k = pass == DL_PASS_FORWARD ? window * channels : pass == DL_PASS_INPUT_GRADIENT ? filters : pixels;
-    return k;
-}
-
-/* Counted tensor by tensor: in whichever pass, two are read and one is written. */
-START_TEST(convolutions_move_every_tensor_once)
-{
-    const double side = 28, channels = 64, filters = 256, window = 9;
-    for (int pass = DL_PASS_FORWARD; pass <= DL_PASS_WEIGHT_GRADIENT; pass++)
-        for (double stride = 1; stride <= 2; stride++) {
-            struct dl_kernel k = convolution((enum dl_kernel_pass)pass, side, channels, filters);
-            k.stride = stride;
-            const double results = 64 * side * side * filters, weights = window * channels * filters;
-            const double inputs = 64 * stride * side * stride * side * channels;
-            ck_assert_double_eq_tol(dl_kernel_bytes(&k, DL_BF16), 2 * (inputs + weights + results), 1e-3);
-            k.window = k.stride = 0; /* not known, and the more bytes */
-            ck_assert_double_gt(dl_kernel_bytes(&k, DL_BF16), 2 * (inputs + weights + results));
-        }
-}
-END_TEST
-
-static double plain_s(struct dl_kernel k, enum dl_precision precision)
-{
-    k.made.height = 2 * k.made.width;
-    return dl_price(&device, &k, precision).seconds;
-}
-
-static double grouped_s(double channels)
-{
-    const double groups = 6, pixels = 25088, window = 3;
-    const struct dl_kernel conv = {.kind = DL_KERNEL_CONV,
-                                   .batch = groups,
-                                   .m = pixels,
-                                   .n = channels,
-                                   .k = channels * window * window,
-                                   .window = window,
-                                   .stride = 1};
-    return seconds(conv);
-}
-
-/* Of 120 channels cuDNN copies both images, of 128 none. */
-START_TEST(groups_of_powers_of_two_are_not_copied)
-{
-    open_device("h200");
-    ck_assert_double_ge(grouped_s(120), 4 * grouped_s(128));
-    ck_assert_double_ge(grouped_s(48), 4 * grouped_s(64));
-}
-END_TEST
-
-/* Where nothing but multiplications takes time: 36 in place of 144 for 4 x 4 results, and 16 x 16 for 14 x 14. */
-START_TEST(winograd_saves_multiplications)
-{
-    static const struct {
-        double side, left; /* of the multiplications, of which tiles of 4 x 4 leave the least */
-    } cases[] = {{16, 36.0 / 144}, {14, 36.0 / 144 * 256 / 196}, {6, 36.0 / 144 * 64 / 36}};
-    static const char *const free_of_charge[] = {
-        "memory_bytes_per_s=1e18",
-        "launch_s=0",
-        "figures.cache_bytes_per_s=1e18",
-        "figures.sustained_fraction=0.01",
-        "figures.tile_s=0",
-        "figures.matrix_fraction=1",
-        "figures.ramp_s=0",
-        "figures.units=1",
-    };
-    open_device("p100");
-    for (size_t i = 0; i < DL_COUNT(free_of_charge); i++) change_device(free_of_charge[i]);
-    for (int pass = DL_PASS_FORWARD; pass <= DL_PASS_WEIGHT_GRADIENT; pass++)
-        for (size_t i = 0; i < DL_COUNT(cases); i++) {
-            const struct dl_kernel k = convolution((enum dl_kernel_pass)pass, cases[i].side, 256, 512);
-            ck_assert_double_eq_tol(dl_price(&device, &k, DL_FP32).seconds / plain_s(k, DL_FP32), cases[i].left, 1e-3);
-        }
-}
-END_TEST
-
-/* On every GPU it is a choice: never slower than the product, nor faster than a quarter of it at the peak; and of fp32
- * only. */
-START_TEST(winograd_is_chosen_where_it_helps)
-{
-    static const double sides[] = {7, 14, 28, 56, 112}, channels[] = {3, 64, 512};
-    open_device_number(_i);
-    device.measured = NULL;
-    for (size_t i = 0; is_gpu() && i < DL_COUNT(sides) * DL_COUNT(channels) * 3; i++) {
-        const struct dl_kernel k = convolution((enum dl_kernel_pass)(i % 3), sides[i / 3 % DL_COUNT(sides)],
-                                               channels[i / 3 / DL_COUNT(sides)], 256);
-        const double least_s = dl_kernel_flop(&k) / 4 / device.peak_flop_per_s[DL_FP32];
-        ck_assert_double_le(dl_price(&device, &k, DL_FP32).seconds, plain_s(k, DL_FP32));
-        ck_assert_double_ge(dl_price(&device, &k, DL_FP32).seconds, least_s);
-        if (fast_precision() != DL_FP32) ck_assert_double_eq(seconds(k), plain_s(k, fast_precision()));
-    }
 }
 END_TEST
 
@@ -495,12 +380,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, small_kernels_reach_less_bandwidth);
     tcase_add_test(tests, causal_attention_costs_half_and_backward_more_than_twice);
     tcase_add_test(tests, dropout_of_scores_takes_their_random_numbers);
-    tcase_add_test(tests, products_of_a_group_are_launched_one_by_one);
     tcase_add_loop_test(tests, sums_in_fp32_are_read_and_written, 0, n_devices);
-    tcase_add_test(tests, convolutions_move_every_tensor_once);
-    tcase_add_test(tests, groups_of_powers_of_two_are_not_copied);
-    tcase_add_test(tests, winograd_saves_multiplications);
-    tcase_add_loop_test(tests, winograd_is_chosen_where_it_helps, 0, n_devices);
 }
 
 int main(void) { return run_devices("device_ways", add); }
