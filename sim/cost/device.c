@@ -312,6 +312,19 @@ double dl_kernel_bytes(const struct dl_kernel *k, enum dl_precision precision)
     return k->elements * dl_precision_bytes(precision);
 }
 
+double dl_kernel_channels(const struct dl_kernel *k)
+{
+    const double in_windows = k->pass == DL_PASS_FORWARD ? k->k : k->pass == DL_PASS_INPUT_GRADIENT ? k->n : k->m;
+    return k->window > 0 ? round(in_windows / (k->window * k->window)) : 0;
+}
+
+bool dl_kernel_is_regrouped(const struct dl_kernel *k)
+{
+    int exponent;
+    const double mantissa_of_powers = 0.5, channels = dl_kernel_channels(k);
+    return k->batch > 1 && channels > 0 && frexp(channels, &exponent) != mantissa_of_powers;
+}
+
 enum dl_alignment dl_kernel_alignment(const struct dl_kernel *k, enum dl_precision precision)
 {
     const double whole = 16, half = 4, operand_bytes = dl_precision_operand_bytes(precision);

@@ -97,6 +97,11 @@ struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, e
  * pixel, however many windows it is in. */
 double dl_kernel_bytes(const struct dl_kernel *k, enum dl_precision precision);
 
+/* Of a convolution: channels of a group, 0 if its window is not known; and whether libraries copy both images around
+ * it, as cuDNN does (tensorTransformGeneric), which has kernels only for groups of powers of two. */
+double dl_kernel_channels(const struct dl_kernel *k);
+bool dl_kernel_is_regrouped(const struct dl_kernel *k);
+
 /* How the rows of a product's operands and results begin: libraries have their fastest kernels only for rows that can
  * be read 16 bytes at a time, and others for 4. Rows are n and k long, but for the gradient of weights, which reads its
  * operands across: m and n. */

@@ -87,22 +87,13 @@ static struct dl_kernel padded(const struct dl_kernel *k, enum dl_precision prec
     return p;
 }
 
-static double channels_of(const struct dl_kernel *k)
-{
-    const double in_windows = k->pass == DL_PASS_FORWARD ? k->k : k->pass == DL_PASS_INPUT_GRADIENT ? k->n : k->m;
-    return round(in_windows / (k->window * k->window));
-}
-
-/* Elements that are laid out anew: cuDNN has kernels only for groups of powers of two, and copies both images around
- * another one (tensorTransformGeneric). */
+/* Elements that are laid out anew: both images. */
 static double regrouped(const struct dl_kernel *k)
 {
-    int exponent;
-    const double of_powers_of_two = 0.5, channels = k->window > 0 ? channels_of(k) : 1;
-    if (k->batch <= 1 || frexp(channels, &exponent) == of_powers_of_two) return 0;
+    if (!dl_kernel_is_regrouped(k)) return 0;
     const double pixels = k->pass == DL_PASS_WEIGHT_GRADIENT ? k->k : k->m;
     const double filters = k->pass == DL_PASS_INPUT_GRADIENT ? k->k : k->n;
-    return k->batch * pixels * (filters + k->stride * k->stride * channels);
+    return k->batch * pixels * (filters + k->stride * k->stride * dl_kernel_channels(k));
 }
 
 /* One channel and one filter a group, on vector units: no product, but a thread for each result that goes through its
@@ -115,7 +106,7 @@ static const double depthwise_s[] = {
 static bool is_depthwise(const struct dl_kernel *k)
 {
     const double filters = k->pass == DL_PASS_INPUT_GRADIENT ? k->k : k->n;
-    return k->batch > 1 && k->window > 0 && filters == 1 && channels_of(k) == 1;
+    return k->batch > 1 && filters == 1 && dl_kernel_channels(k) == 1;
 }
 
 static double without_product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

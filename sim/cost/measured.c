@@ -141,11 +141,16 @@ static bool alike(const struct dl_device *d, enum dl_precision a, enum dl_precis
            d->peak_flop_per_s[a] == d->peak_flop_per_s[b];
 }
 
+int dl_points_index(const struct dl_kernel *k)
+{
+    return k->kind == DL_KERNEL_CONV && dl_kernel_is_regrouped(k) ? dl_regrouped : (int)k->kind;
+}
+
 /* In the precision itself if anything was timed in it, else in one that is alike; NULL: none. */
-static const struct dl_measured_points *timed_points(const struct dl_device *d, enum dl_kernel_kind kind,
+static const struct dl_measured_points *timed_points(const struct dl_device *d, int product,
                                                      enum dl_precision precision)
 {
-    const struct dl_measured_points *const points = d->measured->points[kind];
+    const struct dl_measured_points *const points = d->measured->points[product];
     if (points[precision].n) return &points[precision];
     for (int p = 0; p < DL_N_PRECISIONS; p++)
         if (points[p].n && alike(dl_measured_on(d), precision, (enum dl_precision)p)) return &points[p];
@@ -156,7 +161,8 @@ static const struct dl_measured_points *timed_points(const struct dl_device *d, 
 static struct dl_price product_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
                                      const struct dl_price *modelled)
 {
-    const struct dl_measured_points *const points = timed_points(d, k->kind, precision);
+    const struct dl_measured_points *const own = timed_points(d, dl_points_index(k), precision),
+                                           *const points = own ? own : timed_points(d, (int)k->kind, precision);
     if (!points) return *modelled;
     const struct dl_advice advice = dl_points_ask(points, k, precision);
     if (advice.timed_s > 0) return (struct dl_price){advice.timed_s, modelled->flop, DL_GROUND_MEASURED};

@@ -96,7 +96,10 @@ void dl_tables_release(struct dl_found_tables *found);
 enum dl_status dl_kernels_read(struct dl_json doc, struct dl_arena *arena, struct dl_json *tables,
                                struct dl_error *err);
 
-enum { dl_n_products = DL_KERNEL_MEMORY }; /* kinds before it */
+/* Kinds before DL_KERNEL_MEMORY; and convolutions that are regrouped, which say nothing of others: libraries compute
+ * them by other kernels. */
+enum { dl_regrouped = DL_KERNEL_MEMORY, dl_n_products };
+int dl_points_index(const struct dl_kernel *k);
 
 struct dl_measured {
     const char *libraries; /* each once */

@@ -245,8 +245,9 @@ static enum dl_status add_table(const struct table *t, const struct dl_device *d
     if (read_rows(t, arena, values, &known, err)) return err->status;
     for (size_t i = 0; i < n_rows; i++) {
         if (check_rate(t, i, d, values[i], arena, err)) return err->status;
+        const struct dl_kernel k = kernel_of(t, values[i]);
         if (kind != DL_KERNEL_MEMORY) /* batch is 1 where it is not told */
-            add_point(&out->points[kind][t->precision], d, t, known | 1u << DL_BATCH, values[i]);
+            add_point(&out->points[dl_points_index(&k)][t->precision], d, t, known | 1u << DL_BATCH, values[i]);
     }
     if (kind != DL_KERNEL_MEMORY || !n_rows) return DL_OK;
     struct dl_curve *const curve = &out->curves[out->n_curves++];
@@ -259,15 +260,16 @@ static enum dl_status add_table(const struct table *t, const struct dl_device *d
 /* For the rows of all tables of a kind and precision; and for the curves, one a table. */
 static void make_room(const struct table *tables, size_t n, struct dl_arena *arena, struct dl_measured *m)
 {
-    size_t rows[dl_n_products + 1][DL_N_PRECISIONS] = {{0}};
+    size_t rows[DL_KERNEL_MEMORY + 1][DL_N_PRECISIONS] = {{0}};
     for (size_t i = 0; i < n; i++)
         rows[kind_of(&tables[i])][tables[i].precision] += json_array_size(tables[i].rows.value);
     m->curves = dl_arena_alloc(arena, (n + 1) * sizeof *m->curves);
     for (int kind = 0; kind < dl_n_products; kind++)
         for (int p = 0; p < DL_N_PRECISIONS; p++) {
+            const size_t most = rows[kind == dl_regrouped ? DL_KERNEL_CONV : kind][p] + 1;
             m->points[kind][p].by = m->by;
-            m->points[kind][p].points = dl_arena_alloc(arena, (rows[kind][p] + 1) * sizeof(struct dl_point));
-            m->points[kind][p].timed = dl_arena_alloc(arena, (rows[kind][p] + 1) * sizeof(struct dl_timed));
+            m->points[kind][p].points = dl_arena_alloc(arena, most * sizeof(struct dl_point));
+            m->points[kind][p].timed = dl_arena_alloc(arena, most * sizeof(struct dl_timed));
         }
 }
 

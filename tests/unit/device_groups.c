@@ -118,6 +118,33 @@ START_TEST(winograd_is_chosen_where_it_helps)
 }
 END_TEST
 
+/* A row of a convolution in six groups of so many channels. */
+#define ROW(channels, in_windows, seconds) "[6, 25088, " channels ", " in_windows ", 3, 1, " seconds "]"
+#define TABLE(rows)                                                                                                    \
+    "measured=[{\"kernel\": \"conv\", \"precision\": \"bf16\", \"library\": \"none\","                                 \
+    " \"columns\": [\"batch\", \"m\", \"n\", \"k\", \"window\", \"stride\", \"seconds\"], \"rows\": [" rows "]}]"
+
+/* Those that are copied are computed by other kernels, which tell nothing of groups of powers of two; where none was
+ * timed these are all that is known. */
+START_TEST(groups_that_are_copied_have_times_of_their_own)
+{
+    static const char *const tables[] = {TABLE(ROW("128", "1152", "1e-3")),
+                                         TABLE(ROW("128", "1152", "1e-3") ", " ROW("120", "1080", "9e-3"))};
+    double whole_s[DL_COUNT(tables)], copied_s[DL_COUNT(tables)];
+    open_device("h200");
+    device.measured = NULL;
+    const double model_s = grouped_s(112);
+    for (size_t i = 0; i < DL_COUNT(tables); i++) {
+        change_device(tables[i]);
+        whole_s[i] = grouped_s(64);
+        copied_s[i] = grouped_s(112);
+    }
+    ck_assert_double_eq(whole_s[1], whole_s[0]);
+    ck_assert_double_gt(copied_s[1], 1.2 * copied_s[0]);
+    ck_assert_double_gt(copied_s[0], 1.1 * model_s);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
     tcase_add_test(tests, products_of_a_group_are_launched_one_by_one);
@@ -125,6 +152,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, groups_of_powers_of_two_are_not_copied);
     tcase_add_test(tests, winograd_saves_multiplications);
     tcase_add_loop_test(tests, winograd_is_chosen_where_it_helps, 0, n_devices);
+    tcase_add_test(tests, groups_that_are_copied_have_times_of_their_own);
 }
 
 int main(void) { return run_devices("device_groups", add); }
