@@ -88,11 +88,13 @@ size_t dl_operator_moves(const struct dl_setting *s, bool enters, bool from_tabl
     return dl_resolve(&s->ranks, enters ? &l->outside : left, enters ? &l->used : &l->outside, elements, moves);
 }
 
-/* Where the software takes operands narrow it gathers them so. */
+/* Where the software takes operands narrow it gathers them so, but for tokens of experts: products take these narrow
+ * when they have come. */
 static double bytes_each(const struct dl_setting *s, const struct dl_event *ev, bool enters)
 {
     const struct dl_operand_rule *const operands = dl_operand_rule_for(&s->software->operands, s->precision);
-    const bool is_narrow = enters && operands && operands->gathered && ev->layer->logits == 0; /* these stay wide */
+    const bool is_wide = ev->layer->logits > 0 || dl_kernel_is_of_experts(&ev->kernel);
+    const bool is_narrow = enters && operands && operands->gathered && !is_wide;
     return is_narrow ? dl_precision_operand_bytes(s->precision) : dl_precision_bytes(s->precision);
 }
 

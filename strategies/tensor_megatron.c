@@ -4,7 +4,9 @@
  * Outside of pairs data is whole on every rank. With sequence parallelism it is cut there too, by tokens: the sum
  * becomes a reduce-scatter and the next pair begins with an all-gather, with the same bytes in all but for what is
  * gathered again backward. Both may be cut into chunks that go beside the pieces of the product after or before them;
- * or the software has whole ones go beside the gradient of weights. */
+ * or the software has whole ones go beside the gradient of weights. Not so those of experts: what sends tokens gathers
+ * and scatters them by itself, and products know of no other rank (Megatron-Core, extensions/transformer_engine.py,
+ * explicit_expert_comm; transformer/moe/token_dispatcher.py). */
 #include "strategies/operators.h"
 
 static struct dl_operator_layouts layouts(const struct dl_operator_options *o)
@@ -55,6 +57,7 @@ static bool has_collective(const struct dl_event *ev, bool enters, double elemen
 static enum dl_status hand_over(const struct dl_operator_options *o, const struct dl_event *tensor,
                                 const struct dl_event *collective, struct dl_stack *below, struct dl_error *err)
 {
+    if (dl_kernel_is_of_experts(&tensor->kernel)) return dl_emit(below, collective, err);
     if (tensor->in_pieces && o->chunks > 1) return DL_OK; /* with its product, in pieces */
     const bool may_wait = tensor->over == DL_OUT_OF_PAIR && tensor->pass == DL_BACKWARD;
     if (!may_wait || !dl_stack_setting(below)->software->overlaps_tensor) return dl_emit(below, collective, err);
@@ -130,7 +133,8 @@ static enum dl_status kernel(const struct dl_operator_options *o, const struct d
     struct dl_event mine = *ev, chunk;
     dl_operator_cut(&mine.kernel, s);
     if (let_go(&mine, below, err)) return err->status;
-    if (dl_operator_leaves_whole(&ev->kernel, s)) return dl_emit(below, &mine, err);
+    if (dl_operator_leaves_whole(&ev->kernel, s) || dl_kernel_is_of_experts(&ev->kernel))
+        return dl_emit(below, &mine, err);
     if (gather_again(o, &mine, below, err)) return err->status;
     if (o->chunks > 1 && has_collective(&mine, enters, (enters ? ev->enters : ev->leaves) / o->chunks, s, &chunk))
         return multiply_in_pieces(o->chunks, &mine, &chunk, below, err);

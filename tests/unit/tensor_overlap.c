@@ -2,6 +2,7 @@
  * whole, beside the product after them. */
 #define _GNU_SOURCE /* fork, pipe */
 #include "tests/unit/divided_step.h"
+#include "tests/unit/small_experts.h"
 
 #define MODEL                                                                                                          \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':16,'seq':32,"  \
@@ -173,6 +174,41 @@ START_TEST(nothing_goes_beside_gradients_that_come_later)
 }
 END_TEST
 
+/* Tokens of experts are gathered before their first product and scattered after their second, and backward the other
+ * way: wide, in one piece, beside nothing, and not again for the gradients of weights. */
+START_TEST(tokens_of_experts_are_gathered_by_themselves)
+{
+    static const char device[] = "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':"
+                                 "{'fp32':1e15,'fp16':1e15,'bf16':1e15,'fp8':2e15},'memory_bytes':1e18,"
+                                 "'memory_bytes_per_s':1e18,'launch_s':0,'figures':{'compute_fraction':1,"
+                                 "'bandwidth_fraction':1}}";
+    static const char software[] = "{'schema':'dlsim/software/1','source':'a test','attention':'flash',"
+                                   "'overlaps_tensor':true,'operands':[{'precision':'fp8','moves':0,'launches':0,"
+                                   "'gathered':true}]}";
+    static const char *const options[] = {",'sequence':true", ",'sequence':true,'overlap_chunks':4"};
+    const double bytes = activation_bytes * SAMPLES * SEQ * TOP_K * HIDDEN;
+    struct dl_session t;
+    open_step(&t, &(struct step){.device = device,
+                                 .software = software,
+                                 .workload = SMALL_EXPERTS("8", ""),
+                                 .head = "'global_batch':2,'microbatch':2,'devices':4,'precision':'fp8'",
+                                 .stack = stack_of(4, options[_i])});
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        uint32_t n[DL_N_OPS] = {0};
+        for (size_t i = 0; i + 1 < item(&t, kind)->n_instructions; i++) {
+            const struct dl_instruction *const at = &item(&t, kind)->instructions[i];
+            const struct dl_comm *const comm = &t.lowered.calls[at->call];
+            if (at->kind != DL_START || comm->bytes != bytes) continue;
+            ck_assert(at[1].kind == DL_WAIT && at[1].call == at->call);
+            n[comm->op]++;
+        }
+        ck_assert_uint_eq(n[DL_ALLGATHER], LAYERS);
+        ck_assert_uint_eq(n[DL_REDUCESCATTER], LAYERS);
+    }
+    dl_session_close(&t);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("tensor_overlap");
@@ -181,6 +217,7 @@ int main(void)
     tcase_add_loop_test(tests, sums_go_beside_the_gradient_of_weights, 0, 6);
     tcase_add_test(tests, a_product_beside_a_sum_has_less_of_the_device);
     tcase_add_test(tests, nothing_goes_beside_gradients_that_come_later);
+    tcase_add_loop_test(tests, tokens_of_experts_are_gathered_by_themselves, 0, 2);
     Suite *const suite = suite_create("tensor_overlap");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
