@@ -1,0 +1,132 @@
+/* blind_steps.c - steps of models that were predicted before they were timed on an H200, in two rounds
+ * (validation/measured/blind_steps.json, which has these models). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/training_runs.h"
+#include "tests/unit/measured_steps.h"
+
+enum column {
+    WORKLOAD,
+    SAMPLES,
+    PRECISION,
+    SOFTWARE,
+    PURE,
+    FUSED,
+    RECOMPUTED,
+    STEP_S,
+    HOST_S,
+    FORWARD_S,
+    BACKWARD_S,
+    OPTIMIZER_S,
+    ALLOCATED,
+    ROUND
+};
+
+static void open_measured(void) { open_measured_file("blind_steps"); }
+
+static bool is_true(const json_t *row, enum column column) { return json_is_true(json_array_get(row, column)); }
+
+static json_t *model_of(const json_t *row)
+{
+    json_t *const model = json_object_get(json_object_get(measured.value, "workloads"), text(row, WORKLOAD));
+    ck_assert_msg(json_is_object(model), "there is no workload %s", text(row, WORKLOAD));
+    return model;
+}
+
+/* As a document of its own. */
+static const char *workload_of(const json_t *row)
+{
+    json_t *const doc = json_copy(model_of(row));
+    json_object_set_new(doc, "schema", json_string("dlsim/workload/1"));
+    char *const dumped = json_dumps(doc, JSON_COMPACT);
+    const char *const out = dl_arena_string(arena, dumped);
+    free(dumped);
+    json_decref(doc);
+    return out;
+}
+
+static const char *strategy_of(const json_t *row)
+{
+    return dl_arena_format(arena,
+                           "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a row\",\"workload\":\"none\","
+                           "\"precision\":\"%s\",\"global_batch\":%.0f,\"microbatch\":%.0f,\"stack\":[%s]}",
+                           text(row, PRECISION), number(row, SAMPLES), number(row, SAMPLES),
+                           is_true(row, RECOMPUTED) ? "{\"name\":\"recompute\",\"mode\":\"full\"}" : "");
+}
+
+/* Only transformers may be cast as a whole. */
+static struct dl_texts changes_for(const json_t *row)
+{
+    struct dl_texts set = {0};
+    const bool is_network = json_object_get(model_of(row), "input") != NULL;
+    if (!is_network && !is_true(row, PURE)) set.items[set.n++] = "software.pure=\"none\"";
+    if (is_true(row, FUSED)) set.items[set.n++] = "software.fused_optimizer=true";
+    return set;
+}
+
+struct figures {
+    double step_s, allocated_bytes;
+};
+
+static struct figures predicted(const json_t *row)
+{
+    const struct dl_session_request request = {.topo = {"h200", NULL},
+                                               .strategy = {"row.json", strategy_of(row)},
+                                               .workload = {"model.json", workload_of(row)},
+                                               .software = {text(row, SOFTWARE), NULL},
+                                               .engine = "analytic",
+                                               .set = changes_for(row)};
+    struct dl_session s;
+    ck_assert_msg(!dl_session_open(&s, &request) && !dl_session_run(&s), "%s: %s", text(row, WORKLOAD), s.err.text);
+    const struct figures out = {s.report.result.step_s, s.memory[0].peak};
+    dl_session_close(&s);
+    return out;
+}
+
+struct mean {
+    double sum, n;
+};
+
+static void add_error(struct mean *m, double got, double wanted)
+{
+    m->sum += fabs(got / wanted - 1);
+    m->n++;
+}
+
+/* Predicted once they were 5.6 and 7.2 % off, mostly RegNets: their groups had not been timed. Where the host sets the
+ * pace only memory is compared. */
+START_TEST(each_round_takes_what_was_measured)
+{
+    static const struct {
+        const char *round;
+        double least_steps, most_mean, most_memory;
+    } wanted[] = {{"first", 40, 0.032, 0.018}, {"second", 18, 0.048, 0.014}};
+    const double host_sets_the_pace = 0.9;
+    const json_t *const rows = json_object_get(measured.value, "rows");
+    struct mean step = {0}, memory = {0};
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *const row = json_array_get(rows, i);
+        if (strcmp(text(row, ROUND), wanted[_i].round)) continue;
+        const struct figures got = predicted(row);
+        add_error(&memory, got.allocated_bytes, number(row, ALLOCATED));
+        if (number(row, HOST_S) < host_sets_the_pace * number(row, STEP_S))
+            add_error(&step, got.step_s, number(row, STEP_S));
+    }
+    ck_assert_double_ge(step.n, wanted[_i].least_steps);
+    ck_assert_double_le(step.sum / step.n, wanted[_i].most_mean);
+    ck_assert_double_le(memory.sum / memory.n, wanted[_i].most_memory);
+}
+END_TEST
+
+int main(void)
+{
+    enum { n_rounds = 2 };
+    TCase *const tests = tcase_create("blind_steps");
+    tcase_add_checked_fixture(tests, open_measured, close_measured);
+    tcase_add_loop_test(tests, each_round_takes_what_was_measured, 0, n_rounds);
+    Suite *const suite = suite_create("blind_steps");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
