@@ -60,9 +60,18 @@ static struct dl_saves saves_of(const struct dl_setting *s, const struct dl_laye
     return out;
 }
 
+/* What a loss keeps of its logits is in fp32, which layers count as two activations. */
+static double logits_extra(const struct dl_setting *s, double logits)
+{
+    return (1 - width(s)) * dl_precision_bytes(DL_FP32) * logits;
+}
+
 struct dl_saves dl_saves_of(const struct dl_setting *s, const struct dl_layer *layer)
 {
-    return saves_of(s, layer, &layer->saved, ~(dl_module_set)0);
+    struct dl_saves all = saves_of(s, layer, &layer->saved, ~(dl_module_set)0);
+    all.inside_bytes += logits_extra(s, layer->logits);
+    all.outside_bytes += logits_extra(s, layer->whole_logits);
+    return all;
 }
 
 struct dl_saves dl_saves_of_modules(const struct dl_setting *s, const struct dl_layer *layer, dl_module_set modules)

@@ -24,7 +24,8 @@ struct options {
         drains_at_waits, drains_at_dispatch, drains_after_dispatch, drains_at_batches, drains_at_recompute,
         recomputes_needed, weights_in_activation, drains_at_end, dropout, gathers_stage_2, gradients_persist,
         copies_persist, gradients_whole, deals_tensors, offload_blocks, keeps_fragments, flat_gathers,
-        waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer, gathers_key_heads;
+        waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer, gathers_key_heads,
+        unfused_wide_groups;
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gather_launches, gemm_workspaces,
@@ -167,6 +168,8 @@ static const struct dl_field fields[] = {
     {"projections_apart", DL_BOOL, offsetof(struct options, projections_apart), 0, 0, true, NULL,
      "where the model stores them apart, queries, keys and values are separate GEMMs, and so are those of a gated "
      "layer; false if absent"},
+    {"unfused_wide_groups", DL_BOOL, offsetof(struct options, unfused_wide_groups), 0, 0, true, NULL,
+     "in fp32 and TF32, attention of which several heads of queries share one of keys is unfused; false if absent"},
     {"gathers_key_heads", DL_BOOL, offsetof(struct options, gathers_key_heads), 0, 0, true, NULL,
      "with more tensor ranks than heads of keys and values, ranks compute equal parts of queries, keys and values and "
      "gather all of them; else each has a copy of its head, whose gradients are summed; false if absent"},
@@ -310,6 +313,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                        "needs offload_blocks: copies that go beside kernels are to memory that is kept");
     if (o.host_s_per_group_launch < 0) o.host_s_per_group_launch = o.host_s_per_launch;
     const struct dl_model_code code = {.attention = attentions[o.attention],
+                                       .unfused_groups = o.unfused_wide_groups,
                                        .without_dropout = !o.dropout,
                                        .projections_apart = o.projections_apart,
                                        .gathers_key_heads = o.gathers_key_heads};

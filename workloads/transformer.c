@@ -380,7 +380,7 @@ static void lay_model(const struct dl_transformer *o, const struct dl_build *bui
 {
     const double tokens = build->samples * (double)o->seq;
     struct dl_block b = {.o = o, .samples = build->samples, .tokens = tokens, .elements = tokens * (double)o->hidden};
-    b.flash = build->flash;
+    b.flash = build->flash && !(build->unfused_groups && o->kv_heads < o->heads);
     b.gathers_key_heads = build->gathers_key_heads;
     b.apart = build->projections_apart && o->projections == DL_APART;
     const size_t n_blocks = (size_t)(o->layers + o->mtp_layers);

@@ -178,6 +178,7 @@ struct dl_model {
 /* How the code of a framework writes a model down. */
 struct dl_model_code {
     const char *attention;  /* "unfused" or "flash" */
+    bool unfused_groups;    /* where several heads of queries share one of keys, it is unfused */
     bool without_dropout;   /* there is none where the model's file does not say */
     bool projections_apart; /* linear layers that share their input are products of their own, if the model has them so
                              */
@@ -190,7 +191,7 @@ struct dl_model_code {
 struct dl_build {
     struct dl_json doc; /* for the places of errors */
     double samples;
-    bool flash, projections_apart, without_dropout, gathers_key_heads; /* as in struct dl_model_code */
+    bool flash, unfused_groups, projections_apart, without_dropout, gathers_key_heads; /* as in struct dl_model_code */
     uint32_t head_ways;
     struct dl_arena *arena; /* what the model points to lives here */
 };

@@ -104,6 +104,7 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_mo
     const struct dl_build build = {.doc = doc,
                                    .samples = samples,
                                    .flash = attention->flash,
+                                   .unfused_groups = code.unfused_groups,
                                    .projections_apart = code.projections_apart,
                                    .without_dropout = code.without_dropout,
                                    .gathers_key_heads = code.gathers_key_heads,

@@ -38,7 +38,7 @@ static const uint64_t seed = 22;
 /* Experts one by one, with rows that are padded; heads that are; parts of keys that are gathered. */
 #define PADS                                                                                                           \
     "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':5e-6,'attention':'flash',"                     \
-    "'gathers_key_heads':true,'batches_without_chunks':true,"                                                          \
+    "'gathers_key_heads':true,'unfused_wide_groups':true,'batches_without_chunks':true,"                               \
     "'kernels':[{'operation':'permute','launches':2,'each_expert':true,'expert_moves':0.5},"                           \
     "{'operation':'unpermute','launches':3,'each_expert':true,'expert_moves':1},"                                      \
     "{'operation':'attention','launches':1,'head_sizes':[48,80,128]}],"                                                \
