@@ -1,15 +1,17 @@
 /* expert_activations.c - what Megatron-Core does with tokens of experts beside products: the rules of `megatron-bridge`
- * on the figures of an H200 against times that were measured on one. */
+ * and `nemo-2024` on the figures of an H200 against times that were measured on one. */
 #include "strategies/kernel_rules.h"
 #include "tests/unit/priced_device.h"
 
 static const double within = 0.05;
 
+static const char *software = "megatron-bridge", *table = "expert_activations";
+
 static double measured_s(const char *what, double tokens, const char *pass)
 {
     json_t *row;
     size_t i;
-    load("validation/measured", "expert_activations");
+    load("validation/measured", table);
     json_array_foreach(json_object_get(doc.value, "rows"), i, row)
     {
         if (strcmp(json_string_value(json_object_get(row, "what")), what) == 0 &&
@@ -32,7 +34,7 @@ static double done_s(struct dl_kernel k)
 {
     const struct dl_numbers numbers = {DL_WIDTHS_MIXED, DL_BF16};
     struct dl_kernel_rules rules;
-    load("strategies/software", "megatron-bridge");
+    load("strategies/software", software);
     dl_kernel_rules_read(dl_json_member(doc, "kernels", arena), false, arena, &rules, &err);
     check_ok();
     k.by.elements = k.by.batch = DL_BY_EXPERT;
@@ -83,6 +85,22 @@ START_TEST(biases_are_added_expert_by_expert)
 }
 END_TEST
 
+/* Without fused kernels sums of copies go by atomic operations, and weights row by row. The first with so many tokens
+ * has this width. */
+START_TEST(tokens_are_moved_by_plain_operations)
+{
+    const double tokens = 4096, width = 6144, top_k = 2, moved = (1 + top_k) * tokens * width;
+    struct dl_kernel k = {
+        .kind = DL_KERNEL_MEMORY, .name = "permute", .pass = DL_PASS_INPUT_GRADIENT, .elements = moved};
+    software = "nemo-2024", table = "expert_moves";
+    check_within("permute, backward", done_s(k), measured_s("permute", tokens, "backward_s"));
+    k.name = "unpermute", k.pass = DL_PASS_FORWARD;
+    check_within("unpermute, forward", done_s(k), measured_s("unpermute", tokens, "forward_s"));
+    k.pass = DL_PASS_INPUT_GRADIENT, k.elements = (1 + 2 * top_k) * tokens * width;
+    check_within("unpermute, backward", done_s(k), measured_s("unpermute", tokens, "backward_s"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("expert_activations");
@@ -91,6 +109,7 @@ int main(void)
     tcase_add_test(tests, a_weighted_swiglu_goes_back_by_its_instructions);
     tcase_add_test(tests, clamps_are_kernels_of_their_own);
     tcase_add_test(tests, biases_are_added_expert_by_expert);
+    tcase_add_test(tests, tokens_are_moved_by_plain_operations);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
