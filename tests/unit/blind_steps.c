@@ -1,4 +1,4 @@
-/* blind_steps.c - steps of models that were predicted before they were timed on an H200, in two rounds
+/* blind_steps.c - steps of models that were predicted before they were timed on an H200, in three rounds
  * (validation/measured/blind_steps.json, which has these models). */
 #include <math.h>
 #include <stdlib.h>
@@ -95,14 +95,14 @@ static void add_error(struct mean *m, double got, double wanted)
     m->n++;
 }
 
-/* Predicted once they were 5.6 and 7.2 % off, mostly RegNets: their groups had not been timed. Where the host sets the
- * pace only memory is compared. */
+/* Predicted once they were 5.6, 7.2 and 4.9 % off, mostly RegNets: their groups had not been timed. Where the host sets
+ * the pace only memory is compared. */
 START_TEST(each_round_takes_what_was_measured)
 {
     static const struct {
         const char *round;
         double least_steps, most_mean, most_memory;
-    } wanted[] = {{"first", 40, 0.032, 0.018}, {"second", 18, 0.048, 0.014}};
+    } wanted[] = {{"first", 40, 0.032, 0.018}, {"second", 18, 0.048, 0.014}, {"third", 40, 0.05, 0.025}};
     const double host_sets_the_pace = 0.9;
     const json_t *const rows = json_object_get(measured.value, "rows");
     struct mean step = {0}, memory = {0};
@@ -122,7 +122,7 @@ END_TEST
 
 int main(void)
 {
-    enum { n_rounds = 2 };
+    enum { n_rounds = 3 };
     TCase *const tests = tcase_create("blind_steps");
     tcase_add_checked_fixture(tests, open_measured, close_measured);
     tcase_add_loop_test(tests, each_round_takes_what_was_measured, 0, n_rounds);
