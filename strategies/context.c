@@ -38,14 +38,16 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
 {
     const struct options *const o = options;
     const struct dl_kernel *const attention = dl_check_find_attention(what);
+    const bool lacks_groups = what->setting->software->code.unfused_groups;
     if (o->ways == 1) return DL_OK;
     if (!attention)
         return dl_fail(err, DL_IMPOSSIBLE, what->where, "%s has no attention, so no sequence to share",
                        what->model->name);
     if (attention->kind != DL_KERNEL_ATTENTION)
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
-                       "needs fused attention; software %s has it unfused, one with \"attention\": \"flash\" would do",
-                       what->setting->software->name);
+                       "needs fused attention, which software %s does not have%s; %s would do",
+                       what->setting->software->name, lacks_groups ? " in this precision for grouped queries" : "",
+                       lacks_groups ? "bf16" : "one with \"attention\": \"flash\"");
     if (o->ways > 1 && dl_model_find(what->model, is_in_windows))
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
                        "%s attends in windows, of which dlsim cannot divide the sequence", what->model->name);

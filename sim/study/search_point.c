@@ -44,7 +44,7 @@ static enum dl_status read_base(struct dl_search *s, struct dl_session_request q
 /* For each micro-batch. */
 static enum dl_status build_models(struct dl_search *s, uint32_t head_ways, struct dl_error *err)
 {
-    struct dl_model_code code = s->base.software.code;
+    struct dl_model_code code = dl_job_model_code(&s->base.job, s->base.software.code);
     code.head_ways = head_ways;
     for (size_t i = 0; i < s->space.n_values[DL_SPACE_MICROBATCH]; i++) {
         const double samples = (double)s->space.values[DL_SPACE_MICROBATCH][i];

@@ -307,9 +307,14 @@ START_TEST(what_cannot_be_shared_is_refused)
           .stack = "{'name':'tensor','ways':8},{'name':'context','ways':4,'kind':'alltoall'}" DATA},
          "test.json:/stack/1/ways: must divide the heads of a tensor rank, 2, got 4; 2 would do"},
         {{.workload = GROUPED, .software = "megatron-2021", .head = BATCH, .stack = "{'name':'context','ways':4}" DATA},
-         "test.json:/stack/0: needs fused attention; software megatron-2021 has it unfused, one with \"attention\": "
-         "\"flash\" "
-         "would do"},
+         "test.json:/stack/0: needs fused attention, which software megatron-2021 does not have; one with "
+         "\"attention\": \"flash\" would do"},
+        {{.workload = GROUPED,
+          .software = "pytorch-eager",
+          .head = BATCH ",'precision':'fp32'",
+          .stack = "{'name':'context','ways':4}" DATA},
+         "test.json:/stack/0: needs fused attention, which software pytorch-eager does not have in this precision for "
+         "grouped queries; bf16 would do"},
         {{.workload = "mlp-mnist", .head = BATCH, .stack = "{'name':'context','ways':4}" DATA},
          "test.json:/stack/0: mlp-mnist has no attention, so no sequence to share"},
         {{.workload = GROUPED,

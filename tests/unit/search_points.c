@@ -8,11 +8,14 @@
 #include "sim/study/search_point.h"
 #include "tests/unit/suite.h"
 
-/* Hashed routes over nodes, pipelines and ZeRO; experts; adaptive routes. */
+/* Hashed routes over nodes, pipelines and ZeRO; experts; adaptive routes; code of models that goes by precision. */
 static const struct {
-    const char *system, *workload;
+    const char *system, *workload, *software;
     uint64_t devices, global_batch;
-} searches[] = {{"selene", "gpt-1.7b", 16, 32}, {"dgx-h100", "switch-base", 8, 16}, {"frontier", "gpt-1.7b", 16, 32}};
+} searches[] = {{"selene", "gpt-1.7b", NULL, 16, 32},
+                {"dgx-h100", "switch-base", NULL, 8, 16},
+                {"frontier", "gpt-1.7b", NULL, 16, 32},
+                {"dgx-h100", "tinyllama-1.1b", "pytorch-eager", 8, 16}};
 enum { n_points = 24 };
 
 static void open_search(struct dl_search *search, int i)
@@ -20,6 +23,7 @@ static void open_search(struct dl_search *search, int i)
     struct dl_error err = {0};
     const struct dl_search_wanted wanted = {.session = {.topo = {.name = searches[i].system},
                                                         .workload = {.name = searches[i].workload},
+                                                        .software = {.name = searches[i].software},
                                                         .devices = searches[i].devices},
                                             .global_batch = searches[i].global_batch};
     ck_assert_msg(!dl_search_open(search, &wanted, &err), "%s", err.text);
