@@ -76,8 +76,8 @@ static const struct dl_field fields[] = {
     {"bf16_gradient_bytes", DL_NUMBER, offsetof(struct options, bf16_gradient_bytes), 1, 8, true, NULL,
      "the same where GEMMs are in bf16; gradient_bytes if absent"},
     {"bucket_moves", DL_NUMBER, offsetof(struct options, bucket_moves), 0, 100, true, NULL,
-     "below stage 3 of ZeRO: elements moved per gradient that replicas sum (into buckets, scaling, out of buckets); 0 "
-     "if absent"},
+     "below stage 3 of ZeRO: elements moved per gradient that replicas sum (into buckets, scaling, out of buckets, "
+     "checks of all); 0 if absent"},
     {"gradients_whole", DL_BOOL, offsetof(struct options, gradients_whole), 0, 0, true, NULL,
      "stage 1 of ZeRO sums gradients by an all-reduce, not a reduce-scatter; false if absent"},
     {"accumulates", DL_CHOICE, offsetof(struct options, accumulates), 0, 0, true, accumulates,

@@ -1,8 +1,10 @@
-/* neox_steps.c - steps in the way of GPT-NeoX against what an H200 took (validation/measured/neox_steps.json). */
+/* neox_steps.c - steps in the way of GPT-NeoX against what an H200 took (validation/measured/neox_steps.json), and what
+ * its optimizer does once a step. */
 #include <math.h>
 #include <string.h>
 
 #include "tests/training_runs.h"
+#include "tests/unit/analytic_run.h"
 #include "tests/unit/measured_steps.h"
 
 enum column { LAYERS, HIDDEN, HEADS, SAMPLES, RECOMPUTE, FORWARD_S, BACKWARD_S, BUSY_S };
@@ -59,11 +61,43 @@ START_TEST(steps_of_neox_take_what_was_measured)
 }
 END_TEST
 
+struct end {
+    double step_s, seconds, parameters, n_tensors; /* seconds: after the last backward */
+};
+
+static struct end end_of_step(const char *set)
+{
+    static const char head[] = "\"devices\":8,\"global_batch\":32,\"microbatch\":4,\"precision\":\"fp16\",",
+                      stack[] = "{\"name\":\"data\"},{\"name\":\"zero\",\"stage\":1}";
+    const struct analytic_run r = {
+        .topo = "p4d", .workload = "pythia-410m", .software = "gpt-neox", .head = head, .stack = stack, .set = {set}};
+    struct dl_session s;
+    ck_assert_msg(analytic_run(&r, arena, &s), "%s", s.err.text);
+    struct end e = {.step_s = s.report.result.step_s,
+                    .seconds = s.report.result.elapsed_s[DL_PHASE_END],
+                    .parameters = dl_model_parameters(&s.model)};
+    for (size_t i = 0; i < s.model.n_layers; i++) e.n_tensors += s.model.layers[i].n_tensors;
+    dl_session_close(&s);
+    return e;
+}
+
+/* For an overflow and for the norm: each time two kernels for a tensor, over all of them on every replica. */
+START_TEST(every_gradient_is_read_twice_once_a_step)
+{
+    const double host_s_per_launch = 37e-6, memory_bytes_per_s = 1.555e12, narrow = 2, wide = 4;
+    const struct end checked = end_of_step(NULL), summed = end_of_step("software.bucket_moves=6");
+    const double bytes = 2 * (narrow + 2 * wide) * checked.parameters;
+    ck_assert_double_gt(checked.step_s - summed.step_s, bytes / memory_bytes_per_s);
+    ck_assert_double_gt(checked.seconds, 2 * 2 * checked.n_tensors * host_s_per_launch);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("neox_steps");
     tcase_add_checked_fixture(tests, open_measured, close_measured);
     tcase_add_test(tests, steps_of_neox_take_what_was_measured);
+    tcase_add_test(tests, every_gradient_is_read_twice_once_a_step);
     Suite *const suite = suite_create("neox_steps");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
