@@ -64,7 +64,8 @@ static const struct dl_field fields[] = {
      "of attention: a unit (SM) of a GPU takes all of a head of a sample, so that no more of them work than there are "
      "such heads; false if absent"},
     {"widest", DL_NUMBER, AT(widest), 1, 1e9, true, NULL,
-     "only kernels whose rows have at most so many elements; all if absent"},
+     "only kernels whose rows have at most so many elements, of pools those whose inputs are in at most so many "
+     "windows; all if absent"},
     {"dropout", DL_BOOL, AT(needs_dropout), 0, 0, true, NULL,
      "only residuals and attention with dropout; false if absent"},
     {"experts", DL_BOOL, AT(needs_experts), 0, 0, true, NULL, "only kernels on the tokens of experts; false if absent"},

@@ -238,11 +238,14 @@ static struct dl_price bound_by_instructions(const struct dl_device *d, const st
     return price;
 }
 
-/* Libraries lose as much of a convolution of that shape on this device as on the one that was timed. */
-static struct dl_price as_there(const struct dl_device *there, const struct dl_kernel *k, enum dl_precision precision,
+/* Libraries lose as much of a convolution of that shape on this device as on the one that was timed; in fp32 only if
+ * its vector units are the same, as those of Hopper do twice as much in a clock as Ampere's and are fed as little. */
+static struct dl_price as_there(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
                                 struct dl_price modelled)
 {
-    if (!dl_device_supports(there, precision)) return modelled;
+    const struct dl_device *const there = d->convolutions;
+    const bool is_other = precision == DL_FP32 && d->peak_flop_per_s[DL_FP32] != there->peak_flop_per_s[DL_FP32];
+    if (is_other || !dl_device_supports(there, precision)) return modelled;
     const double model_s = there->model->price(there, k, precision).seconds;
     modelled.seconds *= dl_price(there, k, precision).seconds / model_s;
     return modelled;
@@ -270,7 +273,7 @@ struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, e
 {
     assert(dl_device_supports(d, precision));
     const struct dl_price modelled = d->model->price(d, k, precision);
-    if (d->convolutions && k->kind == DL_KERNEL_CONV) return as_there(d->convolutions, k, precision, modelled);
+    if (d->convolutions && k->kind == DL_KERNEL_CONV) return as_there(d, k, precision, modelled);
     if (d->chip && is_of_chip(k)) return no_faster(d, k, precision, modelled);
     if (!d->measured) return modelled;
     if (k->unit_s > 0) return bound_by_instructions(d, k, precision, modelled.seconds);

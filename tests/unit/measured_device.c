@@ -76,6 +76,11 @@ START_TEST(convolutions_may_be_as_those_of_another_device)
     ck_assert_double_gt(fabs(ratio - 1), 0.01);
     ck_assert_double_eq(price_of(gemm).seconds, gemm_s);
     ck_assert_int_eq(price_of(conv).ground, DL_GROUND_MODELLED);
+    const double on_vectors_s = device.model->price(&device, &conv, DL_FP32).seconds;
+    ck_assert_double_eq(dl_price(&device, &conv, DL_FP32).seconds, on_vectors_s);
+    device.peak_flop_per_s[DL_FP32] = device.convolutions->peak_flop_per_s[DL_FP32];
+    ck_assert_double_gt(dl_price(&device, &conv, DL_FP32).seconds,
+                        1.05 * device.model->price(&device, &conv, DL_FP32).seconds);
     json_decref(timed.value);
 }
 END_TEST
