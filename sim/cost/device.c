@@ -328,6 +328,13 @@ bool dl_kernel_is_regrouped(const struct dl_kernel *k)
     return k->batch > 1 && channels > 0 && frexp(channels, &exponent) != mantissa_of_powers;
 }
 
+bool dl_kernel_is_without_product(const struct dl_kernel *k, enum dl_precision precision)
+{
+    const double filters = k->pass == DL_PASS_INPUT_GRADIENT ? k->k : k->n;
+    return k->kind == DL_KERNEL_CONV && precision == DL_FP32 && k->batch > 1 && filters == 1 &&
+           dl_kernel_channels(k) == 1;
+}
+
 enum dl_alignment dl_kernel_alignment(const struct dl_kernel *k, enum dl_precision precision)
 {
     const double whole = 16, half = 4, operand_bytes = dl_precision_operand_bytes(precision);

@@ -101,6 +101,9 @@ double dl_kernel_bytes(const struct dl_kernel *k, enum dl_precision precision);
  * it, as cuDNN does (tensorTransformGeneric), which has kernels only for groups of powers of two. */
 double dl_kernel_channels(const struct dl_kernel *k);
 bool dl_kernel_is_regrouped(const struct dl_kernel *k);
+/* Of a depthwise one, a channel and a filter a group: whether libraries compute it in this precision without a product,
+ * by a thread for each result. */
+bool dl_kernel_is_without_product(const struct dl_kernel *k, enum dl_precision precision);
 
 /* How the rows of a product's operands and results begin: libraries have their fastest kernels only for rows that can
  * be read 16 bytes at a time, and others for 4. Rows are n and k long, but for the gradient of weights, which reads its

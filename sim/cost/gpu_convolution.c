@@ -103,12 +103,6 @@ static double regrouped(const struct dl_kernel *k)
 static const double depthwise_s[] = {
     [DL_PASS_FORWARD] = 0.14e-9, [DL_PASS_INPUT_GRADIENT] = 0.245e-9, [DL_PASS_WEIGHT_GRADIENT] = 0.245e-9};
 
-static bool is_depthwise(const struct dl_kernel *k)
-{
-    const double filters = k->pass == DL_PASS_INPUT_GRADIENT ? k->k : k->n;
-    return k->batch > 1 && filters == 1 && dl_kernel_channels(k) == 1;
-}
-
 static double without_product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct dl_gpu *const o = d->options;
@@ -121,6 +115,7 @@ static double without_product_s(const struct dl_device *d, const struct dl_kerne
 
 double dl_gpu_convolution_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
+    if (dl_kernel_is_without_product(k, precision)) return without_product_s(d, k, precision);
     struct dl_device of_library = *d;
     of_library.peak_flop_per_s[precision] *= ((const struct dl_gpu *)d->options)->convolution_fraction;
     struct dl_kernel direct = of_pixels(k);
@@ -128,7 +123,6 @@ double dl_gpu_convolution_s(const struct dl_device *d, const struct dl_kernel *k
     if (direct.batch > 1) direct = in_bundles(&direct);
     const double regroup_s = ((const struct dl_gpu *)d->options)->regroup_s;
     double best_s = dl_gpu_product_s(&of_library, &direct, precision) + regroup_s * regrouped(k);
-    if (precision == DL_FP32 && is_depthwise(k)) best_s = fmin(best_s, without_product_s(d, k, precision));
     if (!has_minimal_filters(k, precision)) return best_s;
     for (size_t i = 0; i < DL_COUNT(tile_sides); i++)
         best_s = fmin(best_s, winograd_s(&of_library, k, tile_sides[i], precision));

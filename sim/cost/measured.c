@@ -141,8 +141,9 @@ static bool alike(const struct dl_device *d, enum dl_precision a, enum dl_precis
            d->peak_flop_per_s[a] == d->peak_flop_per_s[b];
 }
 
-int dl_points_index(const struct dl_kernel *k)
+int dl_points_index(const struct dl_kernel *k, enum dl_precision precision)
 {
+    if (dl_kernel_is_without_product(k, precision)) return dl_without_product;
     return k->kind == DL_KERNEL_CONV && dl_kernel_is_regrouped(k) ? dl_regrouped : (int)k->kind;
 }
 
@@ -157,12 +158,20 @@ static const struct dl_measured_points *timed_points(const struct dl_device *d, 
     return NULL;
 }
 
+/* NULL: none says anything of it. Regrouped convolutions are still products, as others of their kind. */
+static const struct dl_measured_points *points_for(const struct dl_device *d, const struct dl_kernel *k,
+                                                   enum dl_precision precision)
+{
+    const int index = dl_points_index(k, precision);
+    const struct dl_measured_points *const own = timed_points(d, index, precision);
+    return own || index != dl_regrouped ? own : timed_points(d, (int)k->kind, precision);
+}
+
 /* On the device that was timed. */
 static struct dl_price product_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
                                      const struct dl_price *modelled)
 {
-    const struct dl_measured_points *const own = timed_points(d, dl_points_index(k), precision),
-                                           *const points = own ? own : timed_points(d, (int)k->kind, precision);
+    const struct dl_measured_points *const points = points_for(d, k, precision);
     if (!points) return *modelled;
     const struct dl_advice advice = dl_points_ask(points, k, precision);
     if (advice.timed_s > 0) return (struct dl_price){advice.timed_s, modelled->flop, DL_GROUND_MEASURED};

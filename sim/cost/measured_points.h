@@ -92,14 +92,14 @@ enum dl_status dl_tables_find(const struct dl_tables *asked, struct dl_arena *ar
                               struct dl_error *err);
 void dl_tables_release(struct dl_found_tables *found);
 
-/* The tables of such a file, schema dlsim/kernels/1. */
+/* The tables of such a file, schema dlsim/kernels/1: at least one, and all of one kind. */
 enum dl_status dl_kernels_read(struct dl_json doc, struct dl_arena *arena, struct dl_json *tables,
                                struct dl_error *err);
 
-/* Kinds before DL_KERNEL_MEMORY; and convolutions that are regrouped, which say nothing of others: libraries compute
- * them by other kernels. */
-enum { dl_regrouped = DL_KERNEL_MEMORY, dl_n_products };
-int dl_points_index(const struct dl_kernel *k);
+/* Kinds before DL_KERNEL_MEMORY; and convolutions that are regrouped or without a product, which say nothing of others:
+ * libraries compute them by other kernels. */
+enum { dl_regrouped = DL_KERNEL_MEMORY, dl_without_product, dl_n_products };
+int dl_points_index(const struct dl_kernel *k, enum dl_precision precision);
 
 struct dl_measured {
     const char *libraries; /* each once */

@@ -247,7 +247,8 @@ static enum dl_status add_table(const struct table *t, const struct dl_device *d
         if (check_rate(t, i, d, values[i], arena, err)) return err->status;
         const struct dl_kernel k = kernel_of(t, values[i]);
         if (kind != DL_KERNEL_MEMORY) /* batch is 1 where it is not told */
-            add_point(&out->points[dl_points_index(&k)][t->precision], d, t, known | 1u << DL_BATCH, values[i]);
+            add_point(&out->points[dl_points_index(&k, (enum dl_precision)t->precision)][t->precision], d, t,
+                      known | 1u << DL_BATCH, values[i]);
     }
     if (kind != DL_KERNEL_MEMORY || !n_rows) return DL_OK;
     struct dl_curve *const curve = &out->curves[out->n_curves++];
@@ -266,7 +267,7 @@ static void make_room(const struct table *tables, size_t n, struct dl_arena *are
     m->curves = dl_arena_alloc(arena, (n + 1) * sizeof *m->curves);
     for (int kind = 0; kind < dl_n_products; kind++)
         for (int p = 0; p < DL_N_PRECISIONS; p++) {
-            const size_t most = rows[kind == dl_regrouped ? DL_KERNEL_CONV : kind][p] + 1;
+            const size_t most = rows[kind < dl_regrouped ? kind : DL_KERNEL_CONV][p] + 1;
             m->points[kind][p].by = m->by;
             m->points[kind][p].points = dl_arena_alloc(arena, most * sizeof(struct dl_point));
             m->points[kind][p].timed = dl_arena_alloc(arena, most * sizeof(struct dl_timed));
