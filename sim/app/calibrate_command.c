@@ -125,8 +125,11 @@ static void rename_files(const struct dl_calibrating *r)
     const struct dl_json doc = r->machine.system_doc;
     const struct dl_topology *const t = r->machine.topology;
     json_t *const node = json_object_get(doc.value, "node");
-    rename_file(r, node, &(struct dl_sought){DL_DEVICES, "device", t->node.device, doc.file});
-    rename_file(r, doc.value, &(struct dl_sought){DL_TRANSPORTS, "transport", t->transport, doc.file});
+    rename_file(r, node,
+                &(struct dl_sought){.folder = DL_DEVICES, .what = "device", .name = t->node.device, .file = doc.file});
+    rename_file(
+        r, doc.value,
+        &(struct dl_sought){.folder = DL_TRANSPORTS, .what = "transport", .name = t->transport, .file = doc.file});
 }
 
 static enum dl_status write_files(const struct dl_calibrating *r, struct dl_error *err)

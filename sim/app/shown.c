@@ -24,7 +24,7 @@ static bool refer(struct dl_shown *s, enum dl_file_kind_index index, const char 
 {
     const struct dl_file_kind *const kind = dl_file_kind_get(index);
     struct dl_error missing = {0};
-    const struct dl_sought sought = {kind->folder, kind->name, name, s->doc.file};
+    const struct dl_sought sought = {.folder = kind->folder, .what = kind->name, .name = name, .file = s->doc.file};
     struct dl_reference *const r = &s->references[s->n_references++];
     assert(s->n_references <= DL_MOST_REFERENCES);
     *r = (struct dl_reference){.kind = kind->name, .name = name, .place = strstr(place.where, ":/") + 1};

@@ -117,8 +117,8 @@ static enum dl_status not_found(const struct dl_sought *sought, struct dl_arena 
     const char *const nearest = dl_nearest(bare, names, n);
     if (nearest)
         return dl_fail(err, DL_NOT_FOUND, sought->name, "no such %s, did you mean '%s'?", sought->what, nearest);
-    return dl_fail(err, DL_NOT_FOUND, sought->name, "no such %s: neither a file nor a name in %s/ (see `dlsim list`)",
-                   sought->what, sought->folder);
+    return dl_fail(err, DL_NOT_FOUND, sought->name, "no such %s: neither a file nor a name in %s/%s", sought->what,
+                   sought->folder, sought->is_unlisted ? "" : " (see `dlsim list`)");
 }
 
 /* With the slash; "./" for a path that has none. */

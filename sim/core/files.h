@@ -32,6 +32,7 @@ struct dl_sought {
     const char *what;   /* the thing in errors ("topology") */
     const char *name;
     const char *file; /* the path of the file that names it, to which it is relative; NULL: the command line does */
+    bool is_unlisted; /* `dlsim list` has none of them */
 };
 enum dl_status dl_find_sought(const struct dl_sought *sought, struct dl_arena *arena, const char **path,
                               struct dl_error *err);

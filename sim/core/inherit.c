@@ -74,7 +74,8 @@ static enum dl_status inherit(struct dl_json doc, const struct dl_sought *of, in
     struct dl_json base = {0};
     if (!like.value) return DL_OK;
     if (!json_is_string(like.value)) return dl_wrong_type(like, "the name of a file", err);
-    const struct dl_sought sought = {of->folder, of->what, json_string_value(like.value), doc.file};
+    const struct dl_sought sought = {
+        .folder = of->folder, .what = of->what, .name = json_string_value(like.value), .file = doc.file};
     if (!load_base(like, &sought, n_files, arena, &base, err)) {
         join(doc.value, base.value);
         json_object_del(doc.value, "like");

@@ -30,19 +30,12 @@ static enum dl_status read_named(struct dl_json from, struct dl_arena *arena, st
 static enum dl_status load(const struct named *named, const char *beside, const char *where, struct dl_arena *arena,
                            struct dl_json *doc, struct dl_error *err)
 {
-    const struct dl_sought sought = {FOLDER, "file of measured kernels", named->file, beside};
+    const struct dl_sought sought = {
+        .folder = FOLDER, .what = "kernel table", .name = named->file, .file = beside, .is_unlisted = true};
     struct dl_error missing = {0};
     const char *path;
     if (dl_find_sought(&sought, arena, &path, &missing)) return dl_fail(err, missing.status, where, "%s", missing.text);
     return dl_json_load(path, arena, doc, err);
-}
-
-enum dl_status dl_kernels_read(struct dl_json doc, struct dl_arena *arena, struct dl_json *tables, struct dl_error *err)
-{
-    static const struct dl_field fields[] = {
-        {"measured", DL_LIST, 0, 0, 0, false, NULL, "tables of measured times"},
-    };
-    return dl_read_document(doc, "kernels", fields, DL_COUNT(fields), tables, arena, err);
 }
 
 /* NULL: no operation has this name; its reader says so. */
@@ -50,6 +43,32 @@ static const struct dl_operation *operation_of(const json_t *table)
 {
     const char *const kernel = json_string_value(json_object_get(table, "kernel"));
     return kernel ? dl_operation_named(kernel) : NULL;
+}
+
+/* No device can name a file of two kinds. */
+static enum dl_status check_one_kind(struct dl_json tables, struct dl_arena *arena, struct dl_error *err)
+{
+    const struct dl_operation *first = NULL;
+    for (size_t i = 0; i < json_array_size(tables.value); i++) {
+        const struct dl_json table = dl_json_element(tables, i, arena);
+        const struct dl_operation *const operation = operation_of(table.value);
+        if (!first) first = operation;
+        if (operation && operation->kind != first->kind)
+            return dl_fail(err, DL_KEY, dl_json_member(table, "kernel", arena).where,
+                           "is of kind %s, but a table before it of kind %s; a file has tables of one kind",
+                           kind_names[operation->kind], kind_names[first->kind]);
+    }
+    return DL_OK;
+}
+
+enum dl_status dl_kernels_read(struct dl_json doc, struct dl_arena *arena, struct dl_json *tables, struct dl_error *err)
+{
+    static const struct dl_field fields[] = {
+        {"measured", DL_LIST, 0, 0, 0, false, NULL, "tables of measured times"},
+    };
+    if (dl_read_document(doc, "kernels", fields, DL_COUNT(fields), tables, arena, err)) return err->status;
+    if (!json_array_size(tables->value)) return dl_fail(err, DL_KEY, tables->where, "must have at least one table");
+    return check_one_kind(*tables, arena, err);
 }
 
 static void add_table(struct dl_found_tables *found, struct dl_json table)

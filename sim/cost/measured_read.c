@@ -336,12 +336,13 @@ enum dl_status dl_kernels_check(struct dl_json doc, struct dl_arena *arena, cons
     struct dl_json list;
     unsigned known;
     if (dl_kernels_read(doc, arena, &list, err)) return err->status;
-    const size_t n = json_array_size(list.value);
+    const size_t n = json_array_size(list.value), told = err->n_told;
     struct table *const tables = dl_arena_alloc(arena, (n + 1) * sizeof *tables);
     for (size_t i = 0; i < n; i++)
-        if (read_table(dl_json_element(list, i, arena), arena, &tables[i], err) ||
-            read_rows(&tables[i], arena, room_for_rows(&tables[i], arena), &known, err))
+        if ((read_table(dl_json_element(list, i, arena), arena, &tables[i], err) ||
+             read_rows(&tables[i], arena, room_for_rows(&tables[i], arena), &known, err)) &&
+            !dl_go_on(err))
             return err->status;
-    *libraries = list_libraries(tables, n, arena);
-    return DL_OK;
+    if (!dl_stop_if_told(err, told)) *libraries = list_libraries(tables, n, arena);
+    return err->status;
 }

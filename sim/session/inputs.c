@@ -72,7 +72,8 @@ enum dl_status dl_find_wanted(const struct dl_want *want, struct dl_arena *arena
                               struct dl_error *err)
 {
     struct dl_error missing = {0};
-    const struct dl_sought sought = {want->folder, want->what, want->input.name, want->input.file};
+    const struct dl_sought sought = {
+        .folder = want->folder, .what = want->what, .name = want->input.name, .file = want->input.file};
     if (!dl_find_named(&sought, arena, path, &missing)) return DL_OK;
     return dl_fail(err, missing.status, want->where, "%s", missing.text);
 }

@@ -172,8 +172,10 @@ START_TEST(a_shipped_name_wins_over_a_file_here_and_beside_the_file_that_names_i
     ck_assert_str_eq(path, "./mine.json");
     ck_assert(!dl_is_shipped(path, "systems", arena));
     ck_assert_int_eq(chdir(here), 0);
-    const struct dl_sought beside = {"systems", "topology", "mine", in_folder("names-it.json")};
-    const struct dl_sought shipped = {"systems", "topology", "frontier.json", in_folder("names-it.json")};
+    const struct dl_sought beside = {
+        .folder = "systems", .what = "topology", .name = "mine", .file = in_folder("names-it.json")};
+    const struct dl_sought shipped = {
+        .folder = "systems", .what = "topology", .name = "frontier.json", .file = in_folder("names-it.json")};
     ck_assert_int_eq(dl_find_sought(&beside, arena, &path, &err), DL_OK);
     ck_assert_str_eq(path, in_folder("mine.json"));
     ck_assert_int_eq(dl_find_sought(&shipped, arena, &path, &err), DL_OK);
@@ -197,7 +199,7 @@ START_TEST(what_a_file_calls_another_is_found_from_its_folder)
         const char *const name = dl_name_from(file, other, arena);
         ck_assert_str_eq(name, cases[i].name);
         put(cases[i].other, "{}");
-        const struct dl_sought sought = {"systems", "topology", name, file};
+        const struct dl_sought sought = {.folder = "systems", .what = "topology", .name = name, .file = file};
         ck_assert_msg(!dl_find_sought(&sought, arena, &path, &err), "%s", err.text);
         char *const found = realpath(path, NULL), *const meant = realpath(other, NULL);
         ck_assert_str_eq(found, meant);
