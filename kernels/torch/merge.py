@@ -2,7 +2,8 @@
 
     python3 kernels/torch/merge.py [--keep] OPS.json... topologies/devices/NAME.json
 
-With --keep the file keeps what it has of shapes that are in no OPS.json.
+With --keep the file keeps what it has of shapes that are in no OPS.json. Without it, what was timed replaces all tables
+of a file; where the device file names files of its tables, those of kinds that were not timed stay as they are.
 A shape that stands in several OPS.json gets the geometric mean of its times and their distance as spread: the clock of
 a GPU follows the power of what ran before, so runs in different orders tell more than one. Only what struct dl_kernel
 has is kept of the columns; a table without a pass ("any") holds for all of them. Where the device file names files of

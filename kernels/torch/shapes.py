@@ -69,6 +69,7 @@ def path_of(device_file, name):
 
 def products_of(device_file, precision):
     """What a device file has of forward products, to time it again."""
-    tables = tables_of(device_file)
-    return [tuple(row[1:4]) for t in tables if (t["kernel"], t.get("pass"), t["precision"]) == ("gemm", "forward", precision)
-            for row in t["rows"] if row[0] == 1]
+    tables = [t for t in tables_of(device_file)
+              if (t["kernel"], t.get("pass"), t["precision"]) == ("gemm", "forward", precision)]
+    rows = [dict(zip(t["columns"], row)) for t in tables for row in t["rows"]]
+    return [(row["m"], row["n"], row["k"]) for row in rows if row.get("batch", 1) == 1]
