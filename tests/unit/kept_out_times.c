@@ -14,21 +14,14 @@ static const struct {
     const char *device, *kernel, *precision;
     double mean, p95;
 } wanted[] = {
-    {"h200", "gemm", "bf16", 0.06, 0.15},
-    {"h200", "attention", "bf16", 0.06, 0.15},
-    {"h200", "gemm", "fp8", 0.06, 0.15},
-    {"h200", "gemm", "tf32", 0.1, 0.3},
-    {"h200", "layernorm", "bf16", 0.12, 0.3},
-    {"h200", "softmax", "bf16", 0.12, 0.3},
-    {"h200", "gelu", "bf16", 0.12, 0.3},
-    {"h200", "layernorm", "fp32", 0.12, 0.3},
-    {"h200", "softmax", "fp32", 0.12, 0.3},
-    {"h200", "gelu", "fp32", 0.12, 0.3},
-    {"h200", "conv", "bf16", 0.17, 0.6},
-    {"h200", "conv", "tf32", 0.15, 0.5},
-    {"h200", "native_batchnorm", "bf16", 0.12, 0.35},
-    {"h200", "batchnorm", "fp32", 0.14, 0.35},
-    {"h200", "residual", "bf16", 0.12, 0.3},
+    {"h200", "gemm", "bf16", 0.06, 0.15},      {"h200", "attention", "bf16", 0.06, 0.15},
+    {"h200", "gemm", "fp8", 0.06, 0.15},       {"h200", "gemm", "tf32", 0.1, 0.3},
+    {"h200", "layernorm", "bf16", 0.12, 0.3},  {"h200", "softmax", "bf16", 0.12, 0.3},
+    {"h200", "gelu", "bf16", 0.12, 0.3},       {"h200", "layernorm", "fp32", 0.12, 0.3},
+    {"h200", "softmax", "fp32", 0.12, 0.3},    {"h200", "gelu", "fp32", 0.12, 0.3},
+    {"h200", "conv", "bf16", 0.17, 0.6},       {"h200", "conv", "tf32", 0.15, 0.5},
+    {"h200", "conv", "fp32", 0.2, 0.6},        {"h200", "native_batchnorm", "bf16", 0.12, 0.35},
+    {"h200", "batchnorm", "fp32", 0.14, 0.35}, {"h200", "residual", "bf16", 0.12, 0.3},
     {"xeon-core", "gemm", "fp32", 0.08, 0.3},
 };
 
