@@ -96,10 +96,10 @@ json_t *dl_megatron_software(struct dl_megatron_reading *r, struct dl_error *err
     if (m->fp32_residual) json_object_set_new(software, "residual_bytes", json_integer(wide_bytes));
     if (m->no_scatter) json_object_set_new(software, "scatters_sends", json_false());
     if (m->no_send_overlap) json_object_set_new(software, "sends", json_string("batched"));
-    put_loss(r, software, err);
+    const bool is_wrong = put_loss(r, software, err) != DL_OK;
     put_workspaces(r, software);
     put_deferred(r, software);
-    if (!json_object_size(software)) {
+    if (is_wrong || !json_object_size(software)) {
         json_decref(software);
         return NULL;
     }

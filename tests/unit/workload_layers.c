@@ -190,7 +190,7 @@ static double flop_named(const struct dl_work *list, size_t n, const char *name)
 }
 
 /* Of each sample a matrix of tokens x places: the one there is no gradient of, that of the weights of tokens is. */
-START_TEST(tokens_may_be_moved_by_products)
+START_TEST(tokens_may_be_routed_by_gemms)
 {
     const double samples = 2, capacity = 1.5;
     open_text("{" SMALL "," EXPERTS ",'capacity_factor':1.5}");
@@ -265,7 +265,7 @@ int main(void)
     tcase_add_loop_test(all, attention_and_residuals_tell_of_their_dropout, 0, 2);
     tcase_add_test(all, experts_share_the_tokens);
     tcase_add_test(all, padding_is_work_but_not_the_models);
-    tcase_add_test(all, tokens_may_be_moved_by_products);
+    tcase_add_test(all, tokens_may_be_routed_by_gemms);
     tcase_add_test(all, experts_are_in_the_layers_that_are_said);
     tcase_add_test(all, a_further_token_takes_a_block_and_the_head_again);
     tcase_add_test(all, layers_of_an_mlp_are_cut_in_pairs);
