@@ -143,6 +143,11 @@ enum dl_status dl_emit_working(struct dl_stack *top, const struct dl_event *at, 
     return dl_emit(top, &ev, err);
 }
 
+static void add_operand(struct dl_event *ev, dl_dimensions of, double bytes, double copies_outside)
+{
+    *part_of(ev, of) += of & DL_BY_INNER ? bytes : copies_outside * bytes;
+}
+
 /* Inputs of linear layers and gradients of their outputs: 32 sbh in a block of GPT (Qi et al., Zero Bubble Pipeline
  * Parallelism, ICLR 2024, table 1). */
 static struct dl_event operands_of(const struct dl_setting *s, const struct dl_event *at)
@@ -157,8 +162,9 @@ static struct dl_event operands_of(const struct dl_setting *s, const struct dl_e
         const struct dl_kernel *const k = &w->kernel;
         if (w->gradient != DL_GRADIENT_WEIGHT || k->kind == DL_KERNEL_MEMORY) continue;
         const double bytes = k->stays_wide ? wide : narrow;
-        *part_of(&ev, k->by.n) += k->batch * k->n * k->k * bytes;
-        if (k->kind == DL_KERNEL_GEMM) *part_of(&ev, k->by.m) += k->batch * k->m * k->k * bytes;
+        const double copies = dl_kernel_is_of_experts(k) ? dl_expert_copies(s) : 1;
+        add_operand(&ev, k->by.n, k->batch * k->n * k->k * bytes, copies);
+        if (k->kind == DL_KERNEL_GEMM) add_operand(&ev, k->by.m, k->batch * k->m * k->k * bytes, copies);
         convolves |= k->kind == DL_KERNEL_CONV;
     }
     if (!convolves) return ev;

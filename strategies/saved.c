@@ -15,6 +15,20 @@ static double residual_extra(const struct dl_setting *s, const struct dl_saved *
     return fmax(more, 0) * all->norm_bytes;
 }
 
+uint32_t dl_expert_copies(const struct dl_setting *s)
+{
+    const bool shares_experts = s->is_line && !(s->experts_over & DL_ALONG_TENSOR);
+    return shares_experts ? s->parts.outside : 1;
+}
+
+/* The other copies of what experts are given: in the layout outside they would be divided. */
+static double gathered(const struct dl_setting *s, const struct dl_saved *all)
+{
+    const struct dl_operand_rule *const rule = dl_operand_rule_for(&s->software->operands, s->precision);
+    const double narrow = dl_precision_operand_bytes(s->precision) / counted_bytes;
+    return (dl_expert_copies(s) - 1) * (rule && rule->saved ? narrow : width(s)) * all->gathered_bytes;
+}
+
 /* What the narrow operands of products take more, or less, than activations as they are. Scales are left out: at most
  * one byte for 32 values. */
 static struct dl_saved by_operands(const struct dl_setting *s, const struct dl_saved *all)
@@ -49,9 +63,10 @@ static struct dl_saves saves_of(const struct dl_setting *s, const struct dl_laye
 {
     const struct dl_saved narrow = by_operands(s, all);
     const double given_up = s->software->weights_in_activation ? all->weighed_bytes : 0;
+    const double wide_outside = width(s) * (all->outside_bytes - given_up) + residual_extra(s, all);
     struct dl_saves out = {
         .inside_bytes = width(s) * all->inside_bytes + narrow.inside_bytes,
-        .outside_bytes = width(s) * (all->outside_bytes - given_up) + residual_extra(s, all) + narrow.outside_bytes,
+        .outside_bytes = wide_outside + narrow.outside_bytes + gathered(s, all),
         .scores_bytes = width(s) * all->scores_bytes,
         .input_bytes = width(s) * all->input_bytes,
         .whole_bytes = all->pooled_elements * s->software->pool_index_bytes,

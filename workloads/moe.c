@@ -44,6 +44,7 @@ static void experts(struct dl_block *b)
                                                    .has_bias = o->bias});
     dl_tape_combine(&b->tape, tokens * hidden);
     dl_block_save_operand(b, tokens * hidden, DL_ACTIVATION, false); /* of fc1 */
+    dl_tape_saved(&b->tape)->gathered_bytes += DL_ACTIVATION_BYTES * tokens * hidden;
     dl_tape_saved(&b->tape)->outside_bytes += DL_ACTIVATION_BYTES * tokens * hidden;
     dl_tape_saved(&b->tape)->weighed_bytes += DL_ACTIVATION_BYTES * tokens * hidden;
 }

@@ -119,6 +119,7 @@ struct dl_saved {
      * as the product takes it; and what others need as it is, beside which they keep a narrow copy. */
     double operands_outside_bytes, operands_inside_bytes;
     double copied_outside_bytes, copied_inside_bytes;
+    double gathered_bytes;  /* of operands_outside_bytes, what experts are given: whole on ranks that share experts */
     double pooled_elements; /* results of max pools, whose places in their windows some keep; in no other count */
 };
 void dl_saved_add(struct dl_saved *sum, const struct dl_saved *part);

@@ -57,6 +57,7 @@ void dl_saved_add(struct dl_saved *sum, const struct dl_saved *part)
     sum->operands_inside_bytes += part->operands_inside_bytes;
     sum->copied_outside_bytes += part->copied_outside_bytes;
     sum->copied_inside_bytes += part->copied_inside_bytes;
+    sum->gathered_bytes += part->gathered_bytes;
     sum->pooled_elements += part->pooled_elements;
 }
 

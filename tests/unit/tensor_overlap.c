@@ -1,6 +1,7 @@
 /* tensor_overlap.c - collectives of tensor ranks in chunks, beside the pieces of the products that they belong to, or
  * whole, beside the product after them. */
 #define _GNU_SOURCE /* fork, pipe */
+#include "tests/unit/allocated.h"
 #include "tests/unit/divided_step.h"
 #include "tests/unit/small_experts.h"
 
@@ -209,6 +210,30 @@ START_TEST(tokens_of_experts_are_gathered_by_themselves)
 }
 END_TEST
 
+/* What experts' first product was given is kept as it came, whole on each rank; all else is divided, as is what comes
+ * back for its weights. Ranks that have whole experts have tokens of their own. */
+START_TEST(gathered_tokens_of_experts_are_kept_whole)
+{
+    static const char *const stacks[] = {"{'name':'data'}",
+                                         "{'name':'tensor','ways':4,'sequence':true},{'name':'data'}",
+                                         "{'name':'tensor','ways':4,'sequence':true},"
+                                         "{'name':'expert','ways':4,'over_tensor':true},{'name':'data'}"};
+    static const double ways[] = {1, 4, 4};
+    const double given = activation_bytes * SAMPLES * SEQ * TOP_K * HIDDEN;
+    double saved[DL_COUNT(stacks)];
+    for (size_t i = 0; i < DL_COUNT(stacks); i++) {
+        char head[100];
+        struct dl_session t;
+        snprintf(head, sizeof head, "'global_batch':2,'microbatch':2,'devices':%g,'precision':'bf16'", ways[i]);
+        open_step(&t, &(struct step){.workload = SMALL_EXPERTS("8", ""), .head = head, .stack = stacks[i]});
+        saved[i] = saved_bytes(&t, 1);
+        dl_session_close(&t);
+    }
+    check_close("shared", saved[1], (saved[0] - given) / ways[1] + given, 1e-12);
+    check_close("whole", saved[2], saved[0] / ways[2], 1e-12);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("tensor_overlap");
@@ -218,6 +243,7 @@ int main(void)
     tcase_add_test(tests, a_product_beside_a_sum_has_less_of_the_device);
     tcase_add_test(tests, nothing_goes_beside_gradients_that_come_later);
     tcase_add_loop_test(tests, tokens_of_experts_are_gathered_by_themselves, 0, 2);
+    tcase_add_test(tests, gathered_tokens_of_experts_are_kept_whole);
     Suite *const suite = suite_create("tensor_overlap");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
