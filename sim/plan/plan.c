@@ -55,10 +55,11 @@ static enum dl_status check_changes(struct planner *p, const struct dl_comm *com
                    dl_cause_name(comm->cause), dl_op_name(comm->op));
 }
 
-/* Shifts and tokens that go to nodes first are priced in any case. */
+bool dl_plan_always_prices(const struct dl_comm *comm) { return comm->op == DL_SENDRECV || comm->once; }
+
 static enum dl_status decide(struct planner *p, const struct dl_comm *comm, bool *out, struct dl_error *err)
 {
-    const bool may_be = p->request->most_played.collectives > 0 && comm->op != DL_SENDRECV && !comm->once;
+    const bool may_be = p->request->most_played.collectives > 0 && !dl_plan_always_prices(comm);
     struct surveyed *const groups = groups_of(p, comm);
     if (dl_members_count(&p->request->job->setting.ranks, &comm->members) == 1) return DL_OK;
     if (!may_be) return check_changes(p, comm, err);

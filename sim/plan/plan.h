@@ -25,6 +25,8 @@ struct dl_plan_request {
 /* Make the plan of a step, count what it simulates, and give its templates their parts. */
 enum dl_status dl_plan_lowered(const struct dl_plan_request *request, struct dl_arena *arena, struct dl_lowered *l,
                                struct dl_error *err);
+/* Shifts and tokens that go to nodes first are never simulated. */
+bool dl_plan_always_prices(const struct dl_comm *comm);
 /* Price all collectives of ranks in lockstep instead. */
 void dl_plan_nothing(struct dl_lowered *l);
 

@@ -1,7 +1,9 @@
 #include "sim/report/shared_nics.h"
 
+#include <math.h>
 #include <stdio.h>
 
+#include "sim/plan/plan.h"
 #include "sim/report/units.h"
 
 /* Whether the group of any rank along these digits has devices of several nodes. */
@@ -27,15 +29,22 @@ static bool is_priced_in_lockstep(const struct dl_lowered *l, size_t call)
     return (channel == DL_CHANNEL_LOCKSTEP || channel == DL_CHANNEL_BESIDE) && !is_simulated;
 }
 
-/* Which causes have such collectives over NICs. */
-static void mark_causes(const struct dl_run_report *r, bool marked[DL_N_CAUSES])
+struct on_nics {
+    bool causes[DL_N_CAUSES]; /* that have such collectives */
+    bool may_be_simulated;    /* all of these, by an engine that has links */
+};
+
+static struct on_nics find_on_nics(const struct dl_run_report *r)
 {
     const struct dl_lowered *const l = r->lowered;
+    struct on_nics found = {.may_be_simulated = true};
     for (size_t i = 0; i < l->n_calls; i++) {
         const struct dl_comm *const comm = &l->calls[i];
-        if (is_priced_in_lockstep(l, i) && !marked[comm->cause])
-            marked[comm->cause] = leaves_node(r, comm->members.digits);
+        if (!is_priced_in_lockstep(l, i)) continue;
+        if (!found.causes[comm->cause]) found.causes[comm->cause] = leaves_node(r, comm->members.digits);
+        if (found.causes[comm->cause]) found.may_be_simulated &= !dl_plan_always_prices(comm);
     }
+    return found;
 }
 
 double dl_shared_nics_s(const struct dl_run_report *r)
@@ -43,21 +52,21 @@ double dl_shared_nics_s(const struct dl_run_report *r)
     const struct dl_training_result *const result = &r->result;
     const double hidden_s = result->busy_s[DL_CAUSE_DATA] - result->exposed_s[DL_CAUSE_DATA];
     const struct dl_setting *const setting = &r->job->setting;
-    bool marked[DL_N_CAUSES] = {false};
     double beside_s = 0;
     if (hidden_s <= 0 || !setting->exchanges_beside_work || !leaves_node(r, dl_along_replicas(setting))) return 0;
-    mark_causes(r, marked);
-    for (int cause = 0; cause < DL_N_CAUSES; cause++) beside_s += marked[cause] ? result->exposed_s[cause] : 0;
-    return hidden_s / result->step_s * beside_s;
+    const struct on_nics on_nics = find_on_nics(r);
+    for (int cause = 0; cause < DL_N_CAUSES; cause++) beside_s += on_nics.causes[cause] ? result->busy_s[cause] : 0;
+    return fmin(hidden_s, beside_s);
 }
 
 void dl_shared_nics_print(const struct dl_run_report *r)
 {
     static const double worth_a_line = 0.01;
     const double seconds = dl_shared_nics_s(r), share = seconds / r->result.step_s;
-    const char *const instead = r->is_alone ? "; --engine simgrid simulates them" : "";
     char more[DL_QUANTITY];
     if (share < worth_a_line) return;
+    const char *const instead =
+        r->is_alone && find_on_nics(r).may_be_simulated ? "; --engine simgrid simulates them" : "";
     printf("  up to %s more (%.0f %% of the step): collectives that overlap on NICs are priced without contention%s\n",
            dl_format_seconds(seconds, more), 100 * share, instead);
 }

@@ -12,6 +12,21 @@
     "'nics':{'count':4,'attach':['device0','device1','device2','device3'],'bandwidth_bytes_per_s':1e8,'latency_s':0,"  \
     "'link':'ideal'}},'network':{'kind':'crossbar','link':'ideal','bandwidth_bytes_per_s':1e15,'latency_s':0}}"
 
+static struct dl_run_report report_of(const struct dl_session *t, const struct dl_training_result *result)
+{
+    return (struct dl_run_report){.topology = t->machine.topology,
+                                  .job = &t->job,
+                                  .lowered = &t->lowered,
+                                  .device_of_rank = t->device_of_rank,
+                                  .result = *result};
+}
+
+static double shared_s(const struct dl_session *t, const struct dl_training_result *result)
+{
+    const struct dl_run_report report = report_of(t, result);
+    return dl_shared_nics_s(&report);
+}
+
 /* With experts over both nodes, and only then, they meet sums over replicas that overlap with work; simulated, they
  * have their share of the NICs already. */
 START_TEST(what_overlaps_on_nics_is_told)
@@ -33,16 +48,68 @@ START_TEST(what_overlaps_on_nics_is_told)
     if (cases[_i].is_priced) dl_plan_nothing(&t.lowered);
     const struct training_outcome outcome = training_simulate(&t, "analytic");
     ck_assert(outcome.result.complete);
-    const struct dl_run_report report = {.topology = t.machine.topology,
-                                         .job = &t.job,
-                                         .lowered = &t.lowered,
-                                         .device_of_rank = t.device_of_rank,
-                                         .result = outcome.result};
-    const struct dl_training_result *const r = &outcome.result;
-    const double hidden_s = r->busy_s[DL_CAUSE_DATA] - r->exposed_s[DL_CAUSE_DATA];
-    const double both_s = hidden_s / r->step_s * r->exposed_s[DL_CAUSE_EXPERT];
-    if (cases[_i].shares) ck_assert_double_gt(both_s, 0);
-    check_close("shared", dl_shared_nics_s(&report), cases[_i].shares ? both_s : 0, 1e-12);
+    const double shared = shared_s(&t, &outcome.result);
+    ck_assert(cases[_i].shares ? shared > 0 : shared == 0);
+    dl_session_close(&t);
+}
+END_TEST
+
+static double open_and_run(struct dl_session *t, const char *stack, bool is_priced, const char *engine, double *shared)
+{
+    open_step(t, &(struct step){.system = TWO_NODES,
+                                .workload = SMALL_EXPERTS("8", ""),
+                                .head = "'global_batch':32,'microbatch':2,'devices':8",
+                                .stack = stack});
+    if (is_priced) dl_plan_nothing(&t->lowered);
+    const struct training_outcome outcome = training_simulate(t, engine);
+    *shared = shared_s(t, &outcome.result);
+    dl_session_close(t);
+    return outcome.result.step_s;
+}
+
+START_TEST(simulated_steps_take_no_more)
+{
+    static const char *const stacks[] = {
+        "{'name':'expert','ways':8},{'name':'data','overlap':true}",
+        "{'name':'expert','ways':8,'overlap':true},{'name':'data','overlap':true}",
+        "{'name':'expert','ways':8},{'name':'data','overlap':true},{'name':'zero','stage':2}",
+        "{'name':'expert','ways':4},{'name':'tensor','ways':2,'sequence':true},{'name':'data','overlap':true}",
+    };
+    struct dl_session t;
+    double most, none;
+    const double priced_s = open_and_run(&t, stacks[_i], true, "analytic", &most);
+    const double simulated_s = open_and_run(&t, stacks[_i], false, "simgrid", &none);
+    ck_assert_double_gt(most, 0);
+    ck_assert_double_gt(simulated_s, 1.0001 * priced_s);
+    ck_assert_double_le(simulated_s, 1.0001 * (priced_s + most));
+}
+END_TEST
+
+/* Tokens that go to nodes first are priced by every engine. */
+START_TEST(another_engine_is_named_only_where_it_helps)
+{
+    static const char *const stacks[] = {"{'name':'expert','ways':8},{'name':'data','overlap':true}",
+                                         "{'name':'expert','ways':8,'dispatch':'to_nodes'},"
+                                         "{'name':'data','overlap':true}"};
+    struct dl_session t;
+    open_step(&t, &(struct step){.system = TWO_NODES,
+                                 .workload = SMALL_EXPERTS("8", ""),
+                                 .head = "'global_batch':32,'microbatch':2,'devices':8",
+                                 .stack = stacks[_i]});
+    dl_plan_nothing(&t.lowered);
+    const struct training_outcome outcome = training_simulate(&t, "analytic");
+    struct dl_run_report report = report_of(&t, &outcome.result);
+    report.is_alone = true;
+    FILE *const out = stdout;
+    char *text = NULL;
+    size_t n;
+    stdout = open_memstream(&text, &n);
+    dl_shared_nics_print(&report);
+    fclose(stdout);
+    stdout = out;
+    ck_assert_ptr_nonnull(strstr(text, "up to"));
+    ck_assert((strstr(text, "simgrid") != NULL) == (_i == 0));
+    free(text);
     dl_session_close(&t);
 }
 END_TEST
@@ -51,6 +118,8 @@ int main(void)
 {
     TCase *const tests = tcase_create("shared_nics");
     tcase_add_loop_test(tests, what_overlaps_on_nics_is_told, 0, 4);
+    tcase_add_loop_test(tests, simulated_steps_take_no_more, 0, 4);
+    tcase_add_loop_test(tests, another_engine_is_named_only_where_it_helps, 0, 2);
     Suite *const suite = suite_create("shared_nics");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
