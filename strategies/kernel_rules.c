@@ -62,7 +62,8 @@ static const struct dl_field fields[] = {
      "of attention: it goes through all tokens before a query, those outside of its window too; false if absent"},
     {"whole_heads", DL_BOOL, AT(is_by_whole_heads), 0, 0, true, NULL,
      "of attention: a unit (SM) of a GPU takes all of a head of a sample, so that no more of them work than there are "
-     "such heads; false if absent"},
+     "such heads; by the model `gpu` alone, without times of attention that were measured, and of no meaning for "
+     "devices of other models; false if absent"},
     {"widest", DL_NUMBER, AT(widest), 1, 1e9, true, NULL,
      "only kernels whose rows have at most so many elements, of pools those whose inputs are in at most so many "
      "windows; all if absent"},

@@ -187,6 +187,7 @@ static struct dl_price timed_price(const struct dl_device *d, const struct dl_ke
                                    const struct dl_price *modelled)
 {
     if (k->kind == DL_KERNEL_MEMORY) return dl_curve_price(d, k, precision, modelled);
+    if (k->by_whole_heads) return *modelled; /* what was timed goes by blocks */
     return product_price(d, k, precision, modelled);
 }
 

@@ -357,6 +357,18 @@ START_TEST(whole_heads_go_in_waves)
 }
 END_TEST
 
+/* Attention that was timed goes by blocks. */
+START_TEST(whole_heads_take_no_measured_times)
+{
+    open_device("h200");
+    struct dl_kernel k = attention(8, 4096, 128, true, true);
+    k.by_whole_heads = true;
+    const double with_tables_s = seconds(k);
+    device.measured = NULL;
+    ck_assert_double_eq(with_tables_s, seconds(k));
+}
+END_TEST
+
 static void add(TCase *tests)
 {
     tcase_add_test(tests, systolic_arrays_are_filled_by_squares);
@@ -375,6 +387,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, rows_that_cannot_be_read_at_once_cost_more);
     tcase_add_test(tests, heads_are_filled_up_and_short_blocks_cost);
     tcase_add_test(tests, whole_heads_go_in_waves);
+    tcase_add_test(tests, whole_heads_take_no_measured_times);
     tcase_add_test(tests, a_small_result_with_long_k_is_split);
     tcase_add_test(tests, short_k_reaches_less_of_the_peak);
     tcase_add_test(tests, small_kernels_reach_less_bandwidth);
