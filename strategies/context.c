@@ -38,7 +38,8 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
 {
     const struct options *const o = options;
     const struct dl_kernel *const attention = dl_check_find_attention(what);
-    const bool lacks_groups = what->setting->software->code.unfused_groups;
+    const struct dl_software *const software = what->setting->software; /* NULL where a file is imported */
+    const bool lacks_groups = software && software->code.unfused_groups;
     if (o->ways == 1) return DL_OK;
     if (!attention)
         return dl_fail(err, DL_IMPOSSIBLE, what->where, "%s has no attention, so no sequence to share",
@@ -46,7 +47,7 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     if (attention->kind != DL_KERNEL_ATTENTION)
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
                        "needs fused attention, which software %s does not have%s; %s would do",
-                       what->setting->software->name, lacks_groups ? " in this precision for grouped queries" : "",
+                       software ? software->name : "none", lacks_groups ? " in this precision for grouped queries" : "",
                        lacks_groups ? "bf16" : "one with \"attention\": \"flash\"");
     if (o->ways > 1 && dl_model_find(what->model, is_in_windows))
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
