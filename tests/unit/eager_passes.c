@@ -26,7 +26,7 @@ static double moved(const struct dl_session *s, enum dl_item_kind kind, const ch
     return sum;
 }
 
-static void open_step(struct dl_session *s, struct dl_arena *arena, const char *software)
+static void open_with(struct dl_session *s, struct dl_arena *arena, const char *software, const char *set)
 {
     const struct analytic_run run = {.topo = "aurora",
                                      .workload = MODEL,
@@ -34,8 +34,13 @@ static void open_step(struct dl_session *s, struct dl_arena *arena, const char *
                                      .head =
                                          "\"devices\":1,\"global_batch\":1,\"microbatch\":1,\"precision\":\"bf16\",",
                                      .stack = "",
-                                     .set = {"software.attention=\"flash\""}};
+                                     .set = {"software.attention=\"flash\"", set}};
     ck_assert_msg(analytic_run(&run, arena, s), "%s", s->err.text);
+}
+
+static void open_step(struct dl_session *s, struct dl_arena *arena, const char *software)
+{
+    open_with(s, arena, software, NULL);
 }
 
 static double device_s(const struct dl_session *s, enum dl_item_kind kind, const char *name)
@@ -125,7 +130,7 @@ START_TEST(attention_of_few_heads_leaves_cores_idle)
     struct dl_session s;
     const double flop = 2.5 * 2 * HEADS * (double)TOKENS * TOKENS * HIDDEN / HEADS,
                  core_flop_per_s = 0.25 * 367e12 / 56;
-    open_step(&s, arena, "megatron-deepspeed-xpu");
+    open_with(&s, arena, "megatron-deepspeed-xpu", _i ? "workload.kv_heads=8" : NULL); /* the same without groups */
     ck_assert_double_ge(device_s(&s, DL_ITEM_B, "attention"), flop / (HEADS * core_flop_per_s));
     dl_session_close(&s);
     dl_arena_free(arena);
@@ -233,7 +238,7 @@ int main(void)
     TCase *const tests = tcase_create("bytes");
     tcase_add_test(tests, passes_of_the_code_are_those_of_the_file);
     tcase_add_test(tests, gradients_of_slices_are_as_large_as_what_was_cut);
-    tcase_add_test(tests, attention_of_few_heads_leaves_cores_idle);
+    tcase_add_loop_test(tests, attention_of_few_heads_leaves_cores_idle, 0, 2);
     tcase_add_loop_test(tests, whole_gradients_are_passed_over_at_the_end, 0, (int)DL_COUNT(buckets));
     tcase_add_test(tests, softmax_of_paxml_passes_over_scores);
     tcase_add_test(tests, accuracy_of_internevo_passes_over_logits);
