@@ -97,7 +97,8 @@ static double regrouped(const struct dl_kernel *k)
 }
 
 /* One channel and one filter a group, on vector units: no product, but a thread for each result that goes through its
- * window (PyTorch, aten/native/cuda/DepthwiseConv2d.cu). Seconds of one SM at 1.98 GHz for each pixel of a window, by
+ * window (PyTorch, aten/native/cuda/DepthwiseConv2d.cu, for channels first in other than fp16; channels last are
+ * cuDNN's, as steps in TF32 are timed). Seconds of one SM at 1.98 GHz for each pixel of a window, by
  * ten such convolutions of DeepCAM timed in fp32 on an H200: forward and weight gradient by results, the other by the
  * pixels that it is for. */
 static const double depthwise_s[] = {
