@@ -39,7 +39,7 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     const struct options *const o = options;
     const struct dl_kernel *const attention = dl_check_find_attention(what);
     const struct dl_software *const software = what->setting->software; /* NULL where a file is imported */
-    const bool lacks_groups = software && software->code.unfused_groups;
+    const bool lacks_groups = software && software->code.unfused_groups && dl_is_wide(what->setting);
     if (o->ways == 1) return DL_OK;
     if (!attention)
         return dl_fail(err, DL_IMPOSSIBLE, what->where, "%s has no attention, so no sequence to share",

@@ -69,7 +69,7 @@ static void use_optimizer(struct dl_setting *s, int64_t which)
 struct dl_model_code dl_job_model_code(const struct dl_job *job, struct dl_model_code code)
 {
     code.head_ways = job->setting.is_line ? job->setting.ways[DL_AXIS_TENSOR] : 1;
-    code.unfused_groups &= dl_precision_bytes(job->setting.precision) == dl_precision_bytes(DL_FP32);
+    code.unfused_groups &= dl_is_wide(&job->setting);
     return code;
 }
 

@@ -137,6 +137,8 @@ bool dl_sends_shapes(const struct dl_setting *s) { return s->software->parts_hav
 
 bool dl_is_mixed(const struct dl_setting *s) { return dl_precision_is_mixed(s->precision) && !s->is_pure; }
 
+bool dl_is_wide(const struct dl_setting *s) { return dl_precision_bytes(s->precision) == dl_precision_bytes(DL_FP32); }
+
 struct dl_numbers dl_numbers_of(const struct dl_setting *s)
 {
     const enum dl_widths narrow = s->is_pure || s->software->casts_gathered ? DL_WIDTHS_PURE : DL_WIDTHS_MIXED;

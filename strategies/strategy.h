@@ -163,6 +163,8 @@ const char *dl_recompute_keeps_name(const struct dl_setting *s);
 
 /* Products are narrower than the parameters. */
 bool dl_is_mixed(const struct dl_setting *setting);
+/* Activations have the width of fp32. */
+bool dl_is_wide(const struct dl_setting *setting);
 struct dl_numbers dl_numbers_of(const struct dl_setting *setting); /* for rules of kernels */
 
 /* Per parameter: what the optimizer keeps, and what it reads or writes in a step. */

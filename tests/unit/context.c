@@ -290,40 +290,44 @@ START_TEST(tensor_ranks_send_their_own_heads)
 }
 END_TEST
 
-START_TEST(what_cannot_be_shared_is_refused)
-{
-    static const struct {
-        struct step step;
-        const char *message;
-    } bad[] = {
-        {{.workload = GROUPED, .head = BATCH, .stack = "{'name':'context','ways':5}" DATA},
-         "test.json:/stack/0/ways: must divide the tokens of a sample, 64, got 5; 4 or 8 would do"},
-        {{.workload = GROUPED, .head = BATCH, .stack = "{'name':'context','ways':64,'zigzag':true}" DATA},
-         "test.json:/stack/0/ways: must divide half of the tokens of a sample, 32, got 64; 32 would do"},
-        {{.workload = GROUPED, .head = BATCH, .stack = "{'name':'context','ways':32,'kind':'alltoall'}" DATA},
-         "test.json:/stack/0/ways: must divide the heads of a tensor rank, 16, got 32; 16 would do"},
-        {{.workload = MODEL(""),
-          .head = BATCH,
-          .stack = "{'name':'tensor','ways':8},{'name':'context','ways':4,'kind':'alltoall'}" DATA},
-         "test.json:/stack/1/ways: must divide the heads of a tensor rank, 2, got 4; 2 would do"},
-        {{.workload = GROUPED, .software = "megatron-2021", .head = BATCH, .stack = "{'name':'context','ways':4}" DATA},
-         "test.json:/stack/0: needs fused attention, which software megatron-2021 does not have; one with "
-         "\"attention\": \"flash\" would do"},
-        {{.workload = GROUPED,
-          .software = "pytorch-eager",
-          .head = BATCH ",'precision':'fp32'",
-          .stack = "{'name':'context','ways':4}" DATA},
-         "test.json:/stack/0: needs fused attention, which software pytorch-eager does not have in this precision for "
-         "grouped queries; bf16 would do"},
-        {{.workload = "mlp-mnist", .head = BATCH, .stack = "{'name':'context','ways':4}" DATA},
-         "test.json:/stack/0: mlp-mnist has no attention, so no sequence to share"},
-        {{.workload = GROUPED,
-          .head = BATCH ",'order':['tensor','data','pipeline']",
-          .stack = "{'name':'context','ways':4}" DATA},
-         "test.json:/order: must name context too, which has 4 ways"},
-    };
-    check_refusal(&bad[_i].step, bad[_i].message);
-}
+static const struct {
+    struct step step;
+    const char *message;
+} bad[] = {
+    {{.workload = GROUPED, .head = BATCH, .stack = "{'name':'context','ways':5}" DATA},
+     "test.json:/stack/0/ways: must divide the tokens of a sample, 64, got 5; 4 or 8 would do"},
+    {{.workload = GROUPED, .head = BATCH, .stack = "{'name':'context','ways':64,'zigzag':true}" DATA},
+     "test.json:/stack/0/ways: must divide half of the tokens of a sample, 32, got 64; 32 would do"},
+    {{.workload = GROUPED, .head = BATCH, .stack = "{'name':'context','ways':32,'kind':'alltoall'}" DATA},
+     "test.json:/stack/0/ways: must divide the heads of a tensor rank, 16, got 32; 16 would do"},
+    {{.workload = MODEL(""),
+      .head = BATCH,
+      .stack = "{'name':'tensor','ways':8},{'name':'context','ways':4,'kind':'alltoall'}" DATA},
+     "test.json:/stack/1/ways: must divide the heads of a tensor rank, 2, got 4; 2 would do"},
+    {{.workload = GROUPED, .software = "megatron-2021", .head = BATCH, .stack = "{'name':'context','ways':4}" DATA},
+     "test.json:/stack/0: needs fused attention, which software megatron-2021 does not have; one with "
+     "\"attention\": \"flash\" would do"},
+    {{.workload = GROUPED,
+      .software = "pytorch-eager",
+      .head = BATCH ",'precision':'fp32'",
+      .stack = "{'name':'context','ways':4}" DATA},
+     "test.json:/stack/0: needs fused attention, which software pytorch-eager does not have in this precision for "
+     "grouped queries; bf16 would do"},
+    {{.workload = GROUPED,
+      .software = "{'schema':'dlsim/software/1','source':'a test','unfused_wide_groups':true}",
+      .head = BATCH,
+      .stack = "{'name':'context','ways':4}" DATA},
+     "test.json:/stack/0: needs fused attention, which software test does not have; one with \"attention\": "
+     "\"flash\" would do"},
+    {{.workload = "mlp-mnist", .head = BATCH, .stack = "{'name':'context','ways':4}" DATA},
+     "test.json:/stack/0: mlp-mnist has no attention, so no sequence to share"},
+    {{.workload = GROUPED,
+      .head = BATCH ",'order':['tensor','data','pipeline']",
+      .stack = "{'name':'context','ways':4}" DATA},
+     "test.json:/order: must name context too, which has 4 ways"},
+};
+
+START_TEST(what_cannot_be_shared_is_refused) { check_refusal(&bad[_i].step, bad[_i].message); }
 END_TEST
 
 int main(void)
@@ -342,7 +346,7 @@ int main(void)
     tcase_add_test(tests, zero_cuts_over_data_and_context);
     tcase_add_loop_test(tests, recomputation_sends_again_what_it_has_not, 0, 6);
     tcase_add_loop_test(tests, tensor_ranks_send_their_own_heads, 0, 3);
-    tcase_add_loop_test(tests, what_cannot_be_shared_is_refused, 0, 7);
+    tcase_add_loop_test(tests, what_cannot_be_shared_is_refused, 0, DL_COUNT(bad));
     Suite *const suite = suite_create("context");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
