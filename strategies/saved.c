@@ -21,21 +21,29 @@ uint32_t dl_expert_copies(const struct dl_setting *s)
     return shares_experts ? s->parts.outside : 1;
 }
 
+static double narrow_width(const struct dl_setting *s)
+{
+    return dl_precision_operand_bytes(s->precision) / counted_bytes;
+}
+
+static bool keeps_narrow(const struct dl_setting *s)
+{
+    const struct dl_operand_rule *const rule = dl_operand_rule_for(&s->software->operands, s->precision);
+    return rule && rule->saved;
+}
+
 /* The other copies of what experts are given: in the layout outside they would be divided. */
 static double gathered(const struct dl_setting *s, const struct dl_saved *all)
 {
-    const struct dl_operand_rule *const rule = dl_operand_rule_for(&s->software->operands, s->precision);
-    const double narrow = dl_precision_operand_bytes(s->precision) / counted_bytes;
-    return (dl_expert_copies(s) - 1) * (rule && rule->saved ? narrow : width(s)) * all->gathered_bytes;
+    return (dl_expert_copies(s) - 1) * (keeps_narrow(s) ? narrow_width(s) : width(s)) * all->gathered_bytes;
 }
 
 /* What the narrow operands of products take more, or less, than activations as they are. Scales are left out: at most
  * one byte for 32 values. */
 static struct dl_saved by_operands(const struct dl_setting *s, const struct dl_saved *all)
 {
-    const struct dl_operand_rule *const rule = dl_operand_rule_for(&s->software->operands, s->precision);
-    const double narrow = dl_precision_operand_bytes(s->precision) / counted_bytes, less = width(s) - narrow;
-    if (!rule || !rule->saved) return (struct dl_saved){0};
+    const double narrow = narrow_width(s), less = width(s) - narrow;
+    if (!keeps_narrow(s)) return (struct dl_saved){0};
     return (struct dl_saved){
         .outside_bytes = narrow * all->copied_outside_bytes - less * all->operands_outside_bytes,
         .inside_bytes = narrow * all->copied_inside_bytes - less * all->operands_inside_bytes,

@@ -321,6 +321,8 @@ double dl_kernel_channels(const struct dl_kernel *k)
     return k->window > 0 ? round(in_windows / (k->window * k->window)) : 0;
 }
 
+double dl_kernel_filters(const struct dl_kernel *k) { return k->pass == DL_PASS_INPUT_GRADIENT ? k->k : k->n; }
+
 bool dl_kernel_is_regrouped(const struct dl_kernel *k)
 {
     int exponent;
@@ -330,8 +332,7 @@ bool dl_kernel_is_regrouped(const struct dl_kernel *k)
 
 bool dl_kernel_is_without_product(const struct dl_kernel *k, enum dl_precision precision)
 {
-    const double filters = k->pass == DL_PASS_INPUT_GRADIENT ? k->k : k->n;
-    return k->kind == DL_KERNEL_CONV && precision == DL_FP32 && k->batch > 1 && filters == 1 &&
+    return k->kind == DL_KERNEL_CONV && precision == DL_FP32 && k->batch > 1 && dl_kernel_filters(k) == 1 &&
            dl_kernel_channels(k) == 1;
 }
 

@@ -97,9 +97,10 @@ struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, e
  * pixel, however many windows it is in. */
 double dl_kernel_bytes(const struct dl_kernel *k, enum dl_precision precision);
 
-/* Of a convolution: channels of a group, 0 if its window is not known; and whether libraries copy both images around
- * it, as cuDNN does (tensorTransformGeneric), which has kernels only for groups of powers of two. */
+/* Of a convolution: channels of a group, 0 if its window is not known; its filters; and whether libraries copy both
+ * images around it, as cuDNN does (tensorTransformGeneric), which has kernels only for groups of powers of two. */
 double dl_kernel_channels(const struct dl_kernel *k);
+double dl_kernel_filters(const struct dl_kernel *k);
 bool dl_kernel_is_regrouped(const struct dl_kernel *k);
 /* Of a depthwise one, a channel and a filter a group: whether libraries compute it in this precision without a product,
  * by a thread for each result. */

@@ -87,13 +87,17 @@ static struct dl_kernel padded(const struct dl_kernel *k, enum dl_precision prec
     return p;
 }
 
+/* Of all groups, in the image that the forward makes. */
+static double pixels_made(const struct dl_kernel *k)
+{
+    return k->batch * (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->k : k->m);
+}
+
 /* Elements that are laid out anew: both images. */
 static double regrouped(const struct dl_kernel *k)
 {
     if (!dl_kernel_is_regrouped(k)) return 0;
-    const double pixels = k->pass == DL_PASS_WEIGHT_GRADIENT ? k->k : k->m;
-    const double filters = k->pass == DL_PASS_INPUT_GRADIENT ? k->k : k->n;
-    return k->batch * pixels * (filters + k->stride * k->stride * dl_kernel_channels(k));
+    return pixels_made(k) * (dl_kernel_filters(k) + k->stride * k->stride * dl_kernel_channels(k));
 }
 
 /* One channel and one filter a group, on vector units: no product, but a thread for each result that goes through its
@@ -107,8 +111,7 @@ static const double depthwise_s[] = {
 static double without_product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct dl_gpu *const o = d->options;
-    const double made = k->batch * (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->k : k->m);
-    const double given = made * k->stride * k->stride;
+    const double made = pixels_made(k), given = made * k->stride * k->stride;
     const double pixels = (k->pass == DL_PASS_INPUT_GRADIENT ? given : made) * k->window * k->window;
     return o->ramp_s + fmax(dl_gpu_instructions_s(o, depthwise_s[k->pass] * pixels),
                             dl_gpu_memory_s(d, (made + given) * dl_precision_bytes(precision)));
