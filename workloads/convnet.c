@@ -53,6 +53,8 @@ static const struct {
     {DL_CONV | DL_DECONV | DL_FC,
      {"leaky_relu", DL_BOOL, AT(leaky_relu), 0, 0, true, NULL,
       "a leaky relu follows, which is not done in place: what it is given is kept for its backward"}},
+    {DL_CONV | DL_DECONV | DL_FC,
+     {"relu6", DL_BOOL, AT(relu6), 0, 0, true, NULL, "a relu up to 6 follows, which keeps what it is given, too"}},
     {DL_ADD | DL_CONCAT,
      {"branches", DL_LIST, AT(branches), 0, 0, false, NULL, "lists that all get the same; [] passes it on"}},
     {DL_CONCAT,
@@ -116,8 +118,9 @@ static enum dl_status read_element(struct dl_net *net, struct dl_json from, stru
     if (dl_read(from, of_kind, n, e, net->build->arena, err)) return err->status;
     if (e->times && !json_array_size(e->layers.value)) /* nothing would ever reach the limit above */
         return dl_fail(err, DL_RANGE, from.where, "has nothing to repeat in 'layers'; name at least one element");
-    if (e->relu && e->leaky_relu)
-        return dl_fail(err, DL_RANGE, from.where, "has both 'relu' and 'leaky_relu'; one of them can follow");
+    if (e->relu + e->leaky_relu + e->relu6 > 1)
+        return dl_fail(err, DL_RANGE, from.where, "has both '%s' and '%s'; one of them can follow",
+                       e->relu ? "relu" : "leaky_relu", e->relu6 ? "relu6" : "leaky_relu");
     return DL_OK;
 }
 

@@ -9,7 +9,7 @@ struct dl_element {
     const char *where;
     const char *kind, *name;
     int64_t filters, outputs, window, stride, pad, output_pad, groups, times;
-    bool bias, batchnorm, relu, leaky_relu, round_up, mean, keeps_parts;
+    bool bias, batchnorm, relu, leaky_relu, relu6, round_up, mean, keeps_parts;
     struct dl_json layers, branches;
 };
 

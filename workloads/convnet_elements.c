@@ -14,19 +14,19 @@ static void pass(struct dl_net *net, const char *name, const char *operation, do
 }
 
 /* Its backward needs the sign of its result, which is saved where that goes. */
-static void add_relu(struct dl_net *net)
+static void add_relu(struct dl_net *net, const char *name)
 {
     const double elements = dl_net_elements(net, &net->at);
-    pass(net, "relu", "relu", 2 * elements, 3 * elements);
+    pass(net, name, name, 2 * elements, 3 * elements);
     net->at.from_relu = true;
     net->at.parts = 1;
 }
 
-/* Its result does not tell whether what it was given was below 0. */
-static void add_leaky_relu(struct dl_net *net)
+/* Its result does not tell what its backward needs: whether what it was given was below 0, or above 6. */
+static void add_relu_that_saves(struct dl_net *net, const char *name)
 {
     dl_net_save(net);
-    add_relu(net);
+    add_relu(net, name);
     net->at.from_relu = net->at.is_saved = false;
 }
 
@@ -58,8 +58,9 @@ static void add_batchnorm(struct dl_net *net)
 static void add_what_follows(struct dl_net *net, const struct dl_element *e)
 {
     if (e->batchnorm) add_batchnorm(net);
-    if (e->relu) add_relu(net);
-    if (e->leaky_relu) add_leaky_relu(net);
+    if (e->relu) add_relu(net, "relu");
+    if (e->leaky_relu) add_relu_that_saves(net, "relu");
+    if (e->relu6) add_relu_that_saves(net, "relu6");
 }
 
 static const char *name_of(const struct dl_element *e) { return e->name ? e->name : e->kind; }
@@ -243,7 +244,7 @@ static enum dl_status add_batchnorm_alone(struct dl_net *net, const struct dl_el
 static enum dl_status add_relu_alone(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
     (void)e, (void)err;
-    add_relu(net);
+    add_relu(net, "relu");
     return DL_OK;
 }
 

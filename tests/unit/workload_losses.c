@@ -84,6 +84,23 @@ START_TEST(without_it_a_network_is_as_it_was)
 }
 END_TEST
 
+/* Of two convolutions the second keeps what it is given, which is what a relu needs; one that ends at 6 needs what it
+ * was given itself, of 2 bytes for each pixel. */
+START_TEST(a_relu_up_to_six_keeps_what_it_is_given)
+{
+    const double samples = 5, pixels = 8 * 8, filters = 4;
+    open_text(CONVNET("{'kind':'conv','filters':4,'window':1,'relu':true}," CONV));
+    build(samples, "flash");
+    const double with_relu = saved_bytes(&model.layers[0].saved) + saved_bytes(&model.layers[1].saved);
+    open_text(CONVNET("{'kind':'conv','filters':4,'window':1,'relu6':true}," CONV));
+    build(samples, "flash");
+    const double with_relu6 = saved_bytes(&model.layers[0].saved) + saved_bytes(&model.layers[1].saved);
+    ck_assert_double_eq(with_relu6 - with_relu, 2 * samples * pixels * filters);
+    ck_assert_double_eq(elements_of(model.layers[0].forward, model.layers[0].n_forward, "relu6"),
+                        2 * samples * pixels * filters);
+}
+END_TEST
+
 /* Of the gradients of activations that are added, in all layers. */
 struct sums {
     size_t n, n_of_slices;
@@ -150,6 +167,7 @@ int main(void)
     tcase_add_test(all, pixels_have_a_loss_each);
     tcase_add_test(all, a_side_has_a_loss_of_its_own);
     tcase_add_test(all, without_it_a_network_is_as_it_was);
+    tcase_add_test(all, a_relu_up_to_six_keeps_what_it_is_given);
     tcase_add_test(all, gradients_of_ways_are_added_one_by_one);
     tcase_add_test(all, gradients_of_parts_are_added_one_by_one);
     suite_add_tcase(suite, all);

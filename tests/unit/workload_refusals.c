@@ -37,7 +37,7 @@ static const struct {
     {CONVNET("{'kind':'cnv'}"), "test.json:/layers/0/kind: unknown element 'cnv', did you mean 'conv'?"},
     {CONVNET("{'kind':'conv','filters':4}"), "test.json:/layers/0: needs the key 'window'"},
     {CONVNET("{'kind':'fc','outputs':4,'momentum':3}"), "test.json:/layers/0/momentum: unknown key; known here: kind, "
-                                                        "name, outputs, bias, batchnorm, relu, leaky_relu"},
+                                                        "name, outputs, bias, batchnorm, relu, leaky_relu, relu6"},
     {CONVNET(CONV ",{'kind':'pool','window':9}"),
      "test.json:/layers/1: a window of 9 with pad 0 and stride 1 does not fit on 6 x 6"},
     {CONVNET("{'kind':'conv','filters':4,'window':3,'groups':2}"),
