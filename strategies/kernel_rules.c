@@ -10,8 +10,8 @@ static const char *const passes[] = {[DL_PASS_FORWARD] = "forward",
                                      [DL_PASS_WEIGHT_GRADIENT] = "weight_gradient",
                                      [DL_EVERY_PASS] = NULL};
 static const char *const numbers_names[] = {
-    [DL_FOR_MIXED] = "mixed", [DL_FOR_PURE] = "pure",   [DL_FOR_BF16] = "bf16", [DL_FOR_FP32] = "fp32",
-    [DL_FOR_FP8] = "fp8",     [DL_FOR_MXFP8] = "mxfp8", [DL_FOR_ALL] = NULL};
+    [DL_FOR_MIXED] = "mixed", [DL_FOR_PURE] = "pure",   [DL_FOR_BF16] = "bf16",   [DL_FOR_FP32] = "fp32",
+    [DL_FOR_FP8] = "fp8",     [DL_FOR_MXFP8] = "mxfp8", [DL_FOR_NVFP4] = "nvfp4", [DL_FOR_ALL] = NULL};
 
 #define AT(member) offsetof(struct dl_kernel_rule, member)
 static const struct dl_field fields[] = {
@@ -77,9 +77,8 @@ static const struct dl_field fields[] = {
      "only attention with fewer key and value heads than query heads; false if absent"},
     {"fused", DL_BOOL, AT(is_fused), 0, 0, true, NULL, "only with fused_optimizer; false if absent"},
     {"numbers", DL_CHOICE, AT(numbers), 0, 0, true, numbers_names,
-     "only where GEMMs are narrower than parameters, as narrow, in bf16, in fp32 without tensor cores, in fp8, or in "
-     "mxfp8; "
-     "any if absent"},
+     "only where GEMMs are narrower than parameters, as narrow, in bf16, in fp32 without tensor cores, in fp8, in "
+     "mxfp8, or in nvfp4; any if absent"},
 };
 
 const struct dl_field *dl_kernel_rule_fields(size_t *n_fields)
@@ -169,6 +168,7 @@ static bool fits(const struct dl_kernel_rule *r, struct dl_numbers numbers)
     case DL_FOR_FP32: return numbers.precision == DL_FP32;
     case DL_FOR_FP8: return numbers.precision == DL_FP8;
     case DL_FOR_MXFP8: return numbers.precision == DL_MXFP8;
+    case DL_FOR_NVFP4: return numbers.precision == DL_NVFP4;
     case DL_FOR_ALL: return true;
     }
     return true;

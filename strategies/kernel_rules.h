@@ -44,8 +44,17 @@ struct dl_kernel_rule {
     int64_t numbers; /* enum dl_rule_numbers */
 };
 /* Where a rule holds: everywhere, where products are narrower than parameters, where these are as narrow, and where
- * products are in bf16, in fp32 and not by tensor cores, in fp8 or in mxfp8. */
-enum dl_rule_numbers { DL_FOR_MIXED, DL_FOR_PURE, DL_FOR_BF16, DL_FOR_FP32, DL_FOR_FP8, DL_FOR_MXFP8, DL_FOR_ALL };
+ * products are in bf16, in fp32 and not by tensor cores, in fp8, in mxfp8 or in nvfp4. */
+enum dl_rule_numbers {
+    DL_FOR_MIXED,
+    DL_FOR_PURE,
+    DL_FOR_BF16,
+    DL_FOR_FP32,
+    DL_FOR_FP8,
+    DL_FOR_MXFP8,
+    DL_FOR_NVFP4,
+    DL_FOR_ALL
+};
 enum { DL_EVERY_PASS = DL_PASS_WEIGHT_GRADIENT + 1 };
 
 struct dl_kernel_rules {

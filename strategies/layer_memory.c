@@ -203,7 +203,8 @@ enum dl_status dl_emit_held(struct dl_stack *top, const struct dl_event *at, str
     const struct dl_setting *const s = dl_stack_setting(top);
     const struct dl_software *const software = s->software;
     if (hold_input(top, at, err) || hold_deferred(top, at, err) || s->streams_weights) return err->status;
-    if (alloc_by_parameters(top, DL_TENSOR_PARAMETERS, at, dl_precision_bytes(s->precision), err) ||
+    const double copy_bytes = dl_weight_copy_bytes(&software->operands, s->precision, at->layer->is_block);
+    if (alloc_by_parameters(top, DL_TENSOR_PARAMETERS, at, dl_precision_bytes(s->precision) + copy_bytes, err) ||
         alloc_by_parameters(top, DL_TENSOR_OPTIMIZER, at, dl_optimizer_state_bytes(s), err))
         return err->status;
     return software->gradients_persist ? dl_emit_gradients(top, at, err) : DL_OK;

@@ -13,6 +13,8 @@ static const struct dl_field fields[] = {
      "where sequence parallelism gathers an operand, it is quantised first; false if absent"},
     {"saved", DL_BOOL, AT(saved), 0, 0, true, NULL,
      "what a linear layer is given is kept for its backward in that precision; false if absent"},
+    {"weight_copies", DL_INT, AT(weight_copies), 0, 8, true, NULL,
+     "copies of the weights of blocks in that precision, kept beside these; 0 if absent"},
     {"pads", DL_BOOL, AT(pads), 0, 0, true, NULL,
      "rows that an all-to-all brings to experts are padded before their products and cut after them, by passes of "
      "their own; false if absent"},
@@ -44,6 +46,13 @@ const struct dl_operand_rule *dl_operand_rule_for(const struct dl_operand_rules 
     for (size_t i = 0; i < rules->n; i++)
         if (rules->rules[i].precision == (int64_t)precision) return &rules->rules[i];
     return NULL;
+}
+
+/* Norms and routers have none, which are few of a block's parameters. */
+double dl_weight_copy_bytes(const struct dl_operand_rules *rules, enum dl_precision precision, bool in_block)
+{
+    const struct dl_operand_rule *const rule = dl_operand_rule_for(rules, precision);
+    return rule && in_block ? (double)rule->weight_copies * dl_precision_operand_bytes(precision) : 0;
 }
 
 struct dl_kernel dl_kernel_quantising(const struct dl_operand_rule *rule, const struct dl_kernel *k)

@@ -9,12 +9,13 @@
 #include "sim/cost/device.h"
 
 struct dl_operand_rule {
-    int64_t precision; /* enum dl_precision */
-    double moves;      /* elements for each of the operand, read and written, in the precision of activations */
-    double launches;   /* for each operand, and of experts for each of these */
-    bool gathered;     /* tensor ranks that divide tokens gather them narrow */
-    bool saved;        /* for the gradient of weights they are kept narrow, not as they were */
-    bool pads;         /* rows of each expert that an all-to-all brought are made a multiple of what products need */
+    int64_t precision;     /* enum dl_precision */
+    double moves;          /* elements for each of the operand, read and written, in the precision of activations */
+    double launches;       /* for each operand, and of experts for each of these */
+    bool gathered;         /* tensor ranks that divide tokens gather them narrow */
+    bool saved;            /* for the gradient of weights they are kept narrow, not as they were */
+    int64_t weight_copies; /* of weights of blocks, narrow, beside these as they are; from step to step */
+    bool pads; /* rows of each expert that an all-to-all brought are made a multiple of what products need */
 };
 
 struct dl_operand_rules {
@@ -30,6 +31,9 @@ const struct dl_field *dl_operand_rule_fields(size_t *n_fields);
 
 /* NULL: there is none, and operands cost nothing. */
 const struct dl_operand_rule *dl_operand_rule_for(const struct dl_operand_rules *rules, enum dl_precision precision);
+
+/* Of a parameter in a block, or outside of them: that products take copies of. */
+double dl_weight_copy_bytes(const struct dl_operand_rules *rules, enum dl_precision precision, bool in_block);
 
 /* The kernel that quantises for k; 0 elements: nothing is to be done. */
 struct dl_kernel dl_kernel_quantising(const struct dl_operand_rule *rule, const struct dl_kernel *k);

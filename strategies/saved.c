@@ -38,8 +38,8 @@ static double gathered(const struct dl_setting *s, const struct dl_saved *all)
     return (dl_expert_copies(s) - 1) * (keeps_narrow(s) ? narrow_width(s) : width(s)) * all->gathered_bytes;
 }
 
-/* What the narrow operands of products take more, or less, than activations as they are. Scales are left out: at most
- * one byte for 32 values. */
+/* What the narrow operands of products take more, or less, than activations as they are. Scales of fp8 and mxfp8
+ * are left out: at most one byte for 32 values. */
 static struct dl_saved by_operands(const struct dl_setting *s, const struct dl_saved *all)
 {
     const double narrow = narrow_width(s), less = width(s) - narrow;

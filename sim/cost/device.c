@@ -8,16 +8,18 @@
 #include "sim/cost/power.h"
 
 /* Micikevicius et al. 2022, FP8 Formats for Deep Learning: only the operands of matrix products are cast to fp8. MXFP8
- * has a scale for each 32 of them (Rouhani et al. 2023, arXiv 2310.10537), whose bytes products hardly notice. */
+ * has a scale for each 32 of them (Rouhani et al. 2023, arXiv 2310.10537), whose bytes products hardly notice. NVFP4
+ * has 4 bits and a scale of one byte for each 16 values (NVIDIA 2025, Pretraining Large Language Models with NVFP4,
+ * arXiv 2509.25149). */
 static const struct {
-    double activation_bytes, operand_bytes;
+    double activation_bytes, value_bytes, scale_bytes;
 } precisions[DL_N_PRECISIONS] = {
-    [DL_FP32] = {4, 4}, [DL_TF32] = {4, 4}, [DL_FP16] = {2, 2},
-    [DL_BF16] = {2, 2}, [DL_FP8] = {2, 1},  [DL_MXFP8] = {2, 1},
+    [DL_FP32] = {4, 4, 0}, [DL_TF32] = {4, 4, 0},  [DL_FP16] = {2, 2, 0},           [DL_BF16] = {2, 2, 0},
+    [DL_FP8] = {2, 1, 0},  [DL_MXFP8] = {2, 1, 0}, [DL_NVFP4] = {2, 0.5, 1.0 / 16},
 };
 const char *const dl_precision_names[] = {
-    [DL_FP32] = "fp32", [DL_TF32] = "tf32",   [DL_FP16] = "fp16",       [DL_BF16] = "bf16",
-    [DL_FP8] = "fp8",   [DL_MXFP8] = "mxfp8", [DL_N_PRECISIONS] = NULL,
+    [DL_FP32] = "fp32", [DL_TF32] = "tf32",   [DL_FP16] = "fp16",   [DL_BF16] = "bf16",
+    [DL_FP8] = "fp8",   [DL_MXFP8] = "mxfp8", [DL_NVFP4] = "nvfp4", [DL_N_PRECISIONS] = NULL,
 };
 
 const char *dl_precision_name(enum dl_precision p) { return dl_precision_names[p]; }
@@ -26,7 +28,9 @@ double dl_precision_bytes(enum dl_precision p) { return precisions[p].activation
 
 bool dl_precision_is_mixed(enum dl_precision p) { return dl_precision_bytes(p) < dl_precision_bytes(DL_FP32); }
 
-double dl_precision_operand_bytes(enum dl_precision p) { return precisions[p].operand_bytes; }
+double dl_precision_value_bytes(enum dl_precision p) { return precisions[p].value_bytes; }
+
+double dl_precision_operand_bytes(enum dl_precision p) { return precisions[p].value_bytes + precisions[p].scale_bytes; }
 
 /* Operands are narrower than what they are made of. */
 static bool is_quantised(enum dl_precision p) { return dl_precision_operand_bytes(p) < dl_precision_bytes(p); }
@@ -47,6 +51,7 @@ static const struct dl_field peak_fields[] = {
     {"bf16", DL_NUMBER, sizeof(double) * DL_BF16, 1e6, 1e21, true, NULL, "dense, sums in fp32"},
     {"fp8", DL_NUMBER, sizeof(double) * DL_FP8, 1e6, 1e21, true, NULL, "dense, sums in fp32"},
     {"mxfp8", DL_NUMBER, sizeof(double) * DL_MXFP8, 1e6, 1e21, true, NULL, "dense, scales of 32 in hardware"},
+    {"nvfp4", DL_NUMBER, sizeof(double) * DL_NVFP4, 1e6, 1e21, true, NULL, "dense, scales of 16 in hardware"},
 };
 
 static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_arena *arena, struct dl_error *err)
@@ -338,9 +343,9 @@ bool dl_kernel_is_without_product(const struct dl_kernel *k, enum dl_precision p
 
 enum dl_alignment dl_kernel_alignment(const struct dl_kernel *k, enum dl_precision precision)
 {
-    const double whole = 16, half = 4, operand_bytes = dl_precision_operand_bytes(precision);
-    const double n = k->n * operand_bytes;
-    const double other = (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m : k->k) * operand_bytes;
+    const double whole = 16, half = 4, value_bytes = dl_precision_value_bytes(precision);
+    const double n = k->n * value_bytes;
+    const double other = (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m : k->k) * value_bytes;
     if (fmod(n, whole) == 0 && fmod(other, whole) == 0) return DL_ALIGNED;
     return fmod(n, half) == 0 && fmod(other, half) == 0 ? DL_HALF_ALIGNED : DL_UNALIGNED;
 }

@@ -10,12 +10,13 @@
 #include "sim/program/program.h"
 #include "workloads/workload.h"
 
-enum dl_precision { DL_FP32, DL_TF32, DL_FP16, DL_BF16, DL_FP8, DL_MXFP8, DL_N_PRECISIONS };
+enum dl_precision { DL_FP32, DL_TF32, DL_FP16, DL_BF16, DL_FP8, DL_MXFP8, DL_NVFP4, DL_N_PRECISIONS };
 extern const char *const dl_precision_names[]; /* they end with NULL */
 const char *dl_precision_name(enum dl_precision p);
 double dl_precision_bytes(enum dl_precision p);         /* of an activation; training in fp8 keeps them in bf16 */
 bool dl_precision_is_mixed(enum dl_precision p);        /* narrower than parameters, which stay in fp32 */
-double dl_precision_operand_bytes(enum dl_precision p); /* of what goes into a matrix product */
+double dl_precision_operand_bytes(enum dl_precision p); /* of what goes into a matrix product, with its scales */
+double dl_precision_value_bytes(enum dl_precision p);   /* the same without scales, which lie apart */
 
 struct dl_device {
     const char *name;

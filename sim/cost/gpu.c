@@ -43,6 +43,7 @@ static const struct dl_field fields[] = {
     FIGURE(sustained_fraction, 0.01, 1, false, "share of the peak that the power limit allows in the long run"),
     FIGURE(fp8_sustained_fraction, 0.01, 1, true,
            "the same for GEMMs in fp8, without scales of blocks; sustained_fraction if absent"),
+    FIGURE(nvfp4_sustained_fraction, 0.01, 1, true, "the same for GEMMs in nvfp4; sustained_fraction if absent"),
     FIGURE(cache_bytes_per_s, 1, 1e18, false, "bandwidth of operands from the last cache to all units"),
     FIGURE(cluster, 1, 16, true, "units that share what they read of the longer operand; 1 if absent"),
     FIGURE(tile_s, 0, 1, false, "fixed time of a tile, whatever its k: first operands, result"),

@@ -78,7 +78,7 @@ static struct dl_kernel in_bundles(const struct dl_kernel *k)
 static struct dl_kernel padded(const struct dl_kernel *k, enum dl_precision precision)
 {
     struct dl_kernel p = *k;
-    const double loaded_bytes = 16, whole = loaded_bytes / dl_precision_operand_bytes(precision);
+    const double loaded_bytes = 16, whole = loaded_bytes / dl_precision_value_bytes(precision);
     double *const side = k->pass == DL_PASS_WEIGHT_GRADIENT ? &p.m : &p.k;
     if (k->pass == DL_PASS_INPUT_GRADIENT) return p; /* only where windows do not overlap: its sides are no channels */
     if (k->batch > 1 || k->window <= 0 || dl_kernel_alignment(k, precision) != DL_HALF_ALIGNED) return p;

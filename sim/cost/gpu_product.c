@@ -114,8 +114,10 @@ static double step_s_of(const struct dl_gpu *o, enum dl_alignment a)
 
 static double sustained_fraction(const struct dl_gpu *o, enum dl_precision precision)
 {
-    const bool is_apart = precision == DL_FP8 && o->fp8_sustained_fraction > 0;
-    return is_apart ? o->fp8_sustained_fraction : o->sustained_fraction;
+    const double own = precision == DL_FP8     ? o->fp8_sustained_fraction
+                       : precision == DL_NVFP4 ? o->nvfp4_sustained_fraction
+                                               : 0;
+    return own > 0 ? own : o->sustained_fraction;
 }
 
 /* Sums that the result is added to are read when a tile is done, which nothing hides. */

@@ -46,7 +46,7 @@ static double overlap(const struct dl_kernel *k)
 struct dl_point dl_point_at(const struct dl_measured_points *of, const struct dl_kernel *k, enum dl_precision precision)
 {
     const bool is_product = k->kind != DL_KERNEL_MEMORY, reads_across = k->pass == DL_PASS_WEIGHT_GRADIENT;
-    const double bytes = dl_precision_operand_bytes(precision), largest = of->by->grain_bytes;
+    const double bytes = dl_precision_value_bytes(precision), largest = of->by->grain_bytes;
     return (struct dl_point){
         .at = {log(is_product ? k->batch * k->m : dl_kernel_bytes(k, precision)), log(k->n), is_product ? log(k->k) : 0,
                log(overlap(k))},

@@ -138,13 +138,19 @@ START_TEST(precisions_have_the_names_and_bytes_of_their_formats)
 {
     static const struct {
         const char *name;
-        double activation_bytes, operand_bytes;
-    } wanted[DL_N_PRECISIONS] = {{"fp32", 4, 4}, {"tf32", 4, 4}, {"fp16", 2, 2},
-                                 {"bf16", 2, 2}, {"fp8", 2, 1},  {"mxfp8", 2, 1}};
+        double activation_bytes, operand_bytes, value_bytes;
+    } wanted[DL_N_PRECISIONS] = {{"fp32", 4, 4, 4},
+                                 {"tf32", 4, 4, 4},
+                                 {"fp16", 2, 2, 2},
+                                 {"bf16", 2, 2, 2},
+                                 {"fp8", 2, 1, 1},
+                                 {"mxfp8", 2, 1, 1},
+                                 {"nvfp4", 2, (16 * 4 + 8) / 8.0 / 16, 0.5}};
     for (int p = 0; p < DL_N_PRECISIONS; p++) {
         ck_assert_str_eq(dl_precision_name((enum dl_precision)p), wanted[p].name);
         ck_assert_double_eq(dl_precision_bytes((enum dl_precision)p), wanted[p].activation_bytes);
         ck_assert_double_eq(dl_precision_operand_bytes((enum dl_precision)p), wanted[p].operand_bytes);
+        ck_assert_double_eq(dl_precision_value_bytes((enum dl_precision)p), wanted[p].value_bytes);
     }
     open_device("v100-32");
     ck_assert(dl_device_supports(&device, DL_FP16) && !dl_device_supports(&device, DL_BF16));

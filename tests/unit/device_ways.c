@@ -203,6 +203,24 @@ START_TEST(fp8_may_sustain_another_share)
 }
 END_TEST
 
+/* By the share of its own, and rows of 32 values are 16 bytes: scales lie apart. */
+START_TEST(nvfp4_sustains_a_share_of_its_own_and_is_aligned_by_values)
+{
+    const struct dl_kernel k = product(16384, 16384, 16384), row = product(4096, 4096, 32),
+                           half = product(4096, 4096, 8);
+    open_device("gb300");
+    const double stated = figure("nvfp4_sustained_fraction"), peak = device.peak_flop_per_s[DL_NVFP4];
+    ck_assert_double_eq_tol(dl_kernel_flop(&k) / dl_price(&device, &k, DL_NVFP4).seconds / peak, stated, 0.05 * stated);
+    ck_assert_int_eq(dl_kernel_alignment(&row, DL_NVFP4), DL_ALIGNED);
+    ck_assert_int_eq(dl_kernel_alignment(&half, DL_NVFP4), DL_HALF_ALIGNED);
+    ck_assert_double_eq(dl_kernel_bytes(&row, DL_NVFP4), 2 * 4096 * 32 * 9 / 16.0 + 4096 * 4096 * 2.0);
+    const double mxfp8_s = dl_price(&device, &k, DL_MXFP8).seconds;
+    change_device("figures.nvfp4_sustained_fraction=0.1");
+    ck_assert_double_eq(dl_price(&device, &k, DL_MXFP8).seconds, mxfp8_s);
+    ck_assert_double_ge(dl_price(&device, &k, DL_NVFP4).seconds, dl_kernel_flop(&k) / 0.1 / peak);
+}
+END_TEST
+
 START_TEST(a_last_wave_that_is_not_full_costs)
 {
     open_device("a100-80");
@@ -382,6 +400,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, roofline_is_the_longer_of_arithmetic_and_memory);
     tcase_add_loop_test(tests, large_products_reach_the_sustained_fraction, 0, n_devices);
     tcase_add_test(tests, fp8_may_sustain_another_share);
+    tcase_add_test(tests, nvfp4_sustains_a_share_of_its_own_and_is_aligned_by_values);
     tcase_add_test(tests, a_last_wave_that_is_not_full_costs);
     tcase_add_test(tests, a_wave_of_large_tiles_takes_as_long_as_one);
     tcase_add_test(tests, rows_that_cannot_be_read_at_once_cost_more);

@@ -42,7 +42,7 @@ static const uint64_t seed = 22;
     "'kernels':[{'operation':'permute','launches':2,'each_expert':true,'expert_moves':0.5},"                           \
     "{'operation':'unpermute','launches':3,'each_expert':true,'expert_moves':1},"                                      \
     "{'operation':'attention','launches':1,'head_sizes':[48,80,128]}],"                                                \
-    "'operands':[{'precision':'fp16','moves':3,'launches':2,'pads':true}]}"
+    "'operands':[{'precision':'fp16','moves':3,'launches':2,'pads':true,'weight_copies':1}]}"
 /* Hosts wait where something comes, not where it goes. */
 #define RECEIVES                                                                                                       \
     "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':5e-6,'attention':'flash',"                     \

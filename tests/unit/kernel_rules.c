@@ -50,15 +50,18 @@ START_TEST(a_rule_may_be_for_one_precision)
                " {\"operation\": \"layernorm\", \"launches\": 4, \"numbers\": \"fp32\"},"
                " {\"operation\": \"layernorm\", \"launches\": 5, \"numbers\": \"mxfp8\"},"
                " {\"operation\": \"layernorm\", \"launches\": 6, \"numbers\": \"fp8\"},"
+               " {\"operation\": \"layernorm\", \"launches\": 7, \"numbers\": \"nvfp4\"},"
                " {\"operation\": \"layernorm\", \"launches\": 2}]");
     const struct dl_numbers bf16 = {DL_WIDTHS_MIXED, DL_BF16}, tf32 = {DL_WIDTHS_FP32, DL_TF32},
-                            fp8 = {DL_WIDTHS_MIXED, DL_FP8}, mxfp8 = {DL_WIDTHS_MIXED, DL_MXFP8};
+                            fp8 = {DL_WIDTHS_MIXED, DL_FP8}, mxfp8 = {DL_WIDTHS_MIXED, DL_MXFP8},
+                            nvfp4 = {DL_WIDTHS_MIXED, DL_NVFP4};
     ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, mixed)->launches, 2);
     ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, tf32)->launches, 2);
     ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, fp32)->launches, 4);
     ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, bf16)->launches, 3);
     ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, fp8)->launches, 6);
     ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, mxfp8)->launches, 5);
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, nvfp4)->launches, 7);
     close_rules();
 }
 END_TEST

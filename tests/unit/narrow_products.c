@@ -11,14 +11,15 @@
 #define BATCH(precision) "'global_batch':2,'microbatch':2,'precision':'" precision "'"
 #define FP8_DEVICE                                                                                                     \
     "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'fp32':1e12,'bf16':1e12,"      \
-    "'fp8':2e12,'mxfp8':4e12},'memory_bytes':1e18,'memory_bytes_per_s':1e15,'launch_s':0,'figures':{"                  \
+    "'fp8':2e12,'mxfp8':4e12,'nvfp4':8e12},'memory_bytes':1e18,'memory_bytes_per_s':1e15,'launch_s':0,'figures':{"     \
     "'compute_fraction':1,'bandwidth_fraction':1}}"
 #define SHARED_DEVICE                                                                                                  \
     "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'fp32':1e12,'bf16':1e12},"     \
     "'memory_bytes':1e18,'memory_bytes_per_s':1e15,'launch_s':0,'taken_by_exchanges_fraction':0.5,"                    \
     "'taken_by_sends_fraction':0.25,'figures':{'compute_fraction':1,'bandwidth_fraction':1}}"
 #define SOFTWARE(keys) "{'schema':'dlsim/software/1','source':'a test','attention':'flash'" keys "}"
-#define OPERANDS(keys) ",'operands':[{'precision':'fp8','moves':3,'launches':2" keys "}]"
+#define OPERANDS_IN(precision, keys) ",'operands':[{'precision':'" precision "','moves':3,'launches':2" keys "}]"
+#define OPERANDS(keys) OPERANDS_IN("fp8", keys)
 
 static const double exactly = 1e-9, memory_bytes_per_s = 1e15;
 
@@ -36,12 +37,18 @@ static void open_narrow(struct dl_session *t, const char *software, const char *
 START_TEST(only_linear_layers_of_blocks_are_narrow)
 {
     static const struct {
+        const char *precision;
+        double faster;
+    } precisions[] = {{BATCH("fp8"), 2}, {BATCH("nvfp4"), 8}};
+    const double narrow_rate = precisions[_i].faster;
+    const struct {
         const char *name;
         double faster;
-    } kernels[] = {{"qkv", 2}, {"proj", 2}, {"expert_fc1", 2}, {"attention", 1}, {"router", 1}, {"logits", 1}};
+    } kernels[] = {{"qkv", narrow_rate}, {"proj", narrow_rate}, {"expert_fc1", narrow_rate},
+                   {"attention", 1},     {"router", 1},         {"logits", 1}};
     struct dl_session wide, narrow;
     open_narrow(&wide, SOFTWARE(""), BATCH("bf16"), MODEL(",'experts':4,'top_k':2"));
-    open_narrow(&narrow, SOFTWARE(""), BATCH("fp8"), MODEL(",'experts':4,'top_k':2"));
+    open_narrow(&narrow, SOFTWARE(""), precisions[_i].precision, MODEL(",'experts':4,'top_k':2"));
     for (size_t i = 0; i < DL_COUNT(kernels); i++)
         for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
             ck_assert_msg(kernels_s(&wide, kind, kernels[i].name) > 0, "%s", kernels[i].name);
@@ -206,17 +213,25 @@ START_TEST(casts_and_products_of_experts_are_launched_one_by_one)
 }
 END_TEST
 
-/* Tokens that tensor ranks gather are one byte wide instead of two but for the logits, sums stay. */
+/* Tokens that tensor ranks gather are one byte wide instead of two but for the logits, sums stay. In nvfp4 they have 4
+ * bits and a byte for each 16. */
 START_TEST(operands_may_be_gathered_narrow)
 {
-    static const char *const software[] = {SOFTWARE(OPERANDS("")), SOFTWARE(OPERANDS(",'gathered':true"))};
+    static const struct {
+        const char *head, *software[2];
+        double share;
+    } cases[] = {{BATCH("fp8") ",'devices':2", {SOFTWARE(OPERANDS("")), SOFTWARE(OPERANDS(",'gathered':true"))}, 0.5},
+                 {BATCH("nvfp4") ",'devices':2",
+                  {SOFTWARE(OPERANDS_IN("nvfp4", "")), SOFTWARE(OPERANDS_IN("nvfp4", ",'gathered':true"))},
+                  9.0 / 32}};
+    const char *const *const software = cases[_i].software;
     double bytes[2];
-    for (size_t i = 0; i < DL_COUNT(software); i++) {
+    for (size_t i = 0; i < DL_COUNT(cases[_i].software); i++) {
         struct dl_session t;
         open_step(&t, &(struct step){.device = FP8_DEVICE,
                                      .software = software[i],
                                      .workload = MODEL(""),
-                                     .head = BATCH("fp8") ",'devices':2",
+                                     .head = cases[_i].head,
                                      .stack = "{'name':'tensor','ways':2,'sequence':true}"});
         bytes[i] = kernels_s(&t, DL_ITEM_F, "allgather") * SLOW_BYTES_PER_S;
         check_close("sums", kernels_s(&t, DL_ITEM_F, "reducescatter") * SLOW_BYTES_PER_S,
@@ -224,7 +239,8 @@ START_TEST(operands_may_be_gathered_narrow)
         dl_session_close(&t);
     }
     const double of_blocks = 4, of_logits = 1;
-    check_close("narrow", bytes[1] / bytes[0], (of_blocks / 2 + of_logits) / (of_blocks + of_logits), exactly);
+    check_close("narrow", bytes[1] / bytes[0], (of_blocks * cases[_i].share + of_logits) / (of_blocks + of_logits),
+                exactly);
 }
 END_TEST
 
@@ -244,6 +260,8 @@ START_TEST(what_linear_layers_are_given_may_be_kept_narrow)
         {SOFTWARE(OPERANDS(",'saved':true")), BATCH("fp8"), MODEL(",'experts':4,'top_k':2"), 1 - 1 + 2 * (1 + 4)},
         {SOFTWARE(OPERANDS(",'saved':true")), BATCH("fp8"), MODEL(",'experts':4,'top_k':2,'shared_experts':1"),
          1 - 1 + 2 * (1 + 4) + 4 - 1},
+        /* 9/16 of a byte in place of 2, for qkv, fc1 and four times fc2; one more copy for the projection. */
+        {SOFTWARE(OPERANDS_IN("nvfp4", ",'saved':true")), BATCH("nvfp4"), MODEL(""), 6 * (2 - 9.0 / 16) - 9.0 / 16},
     };
     for (size_t i = 0; i < DL_COUNT(cases); i++) {
         struct dl_session wide, t;
@@ -262,14 +280,33 @@ START_TEST(what_linear_layers_are_given_may_be_kept_narrow)
 }
 END_TEST
 
+/* Two copies of 9/16 of a byte for each weight of a block; embedding, logits and gradients have none. */
+START_TEST(weights_may_have_narrow_copies_beside_them)
+{
+    struct dl_session plain, copied, wide;
+    open_narrow(&plain, SOFTWARE(OPERANDS_IN("nvfp4", "")), BATCH("nvfp4"), MODEL(""));
+    open_narrow(&copied, SOFTWARE(OPERANDS_IN("nvfp4", ",'weight_copies':2")), BATCH("nvfp4"), MODEL(""));
+    open_narrow(&wide, SOFTWARE(OPERANDS_IN("nvfp4", ",'weight_copies':2")), BATCH("bf16"), MODEL(""));
+    const double blocks = 2, weights = 12.0 * HIDDEN * HIDDEN + 4 * HIDDEN; /* with norms */
+    check_close("copies", copied.memory[0].parameters - plain.memory[0].parameters, blocks * weights * 2 * 9 / 16,
+                exactly);
+    check_close("bf16", wide.memory[0].parameters, plain.memory[0].parameters, exactly);
+    check_close("gradients", copied.memory[0].gradients, plain.memory[0].gradients, exactly);
+    dl_session_close(&plain);
+    dl_session_close(&copied);
+    dl_session_close(&wide);
+}
+END_TEST
+
 START_TEST(what_is_wrong_with_operands_is_said)
 {
     static const struct {
         const char *software, *message;
     } bad[] = {
         {SOFTWARE(",'operands':[{'precision':'fp4','moves':3,'launches':2}]"),
-         "test.json:/operands/0/precision: must be one of fp32, tf32, fp16, bf16, fp8, mxfp8, got 'fp4'"},
+         "test.json:/operands/0/precision: must be one of fp32, tf32, fp16, bf16, fp8, mxfp8, nvfp4, got 'fp4'"},
         {SOFTWARE(",'operands':[{'precision':'fp8','launches':2}]"), "test.json:/operands/0: needs the key 'moves'"},
+        {SOFTWARE(OPERANDS(",'weight_copies':9")), "test.json:/operands/0/weight_copies: must be in [0, 8], got 9"},
     };
     struct dl_session t;
     try_step(&t, &(struct step){.software = bad[_i].software,
@@ -284,7 +321,7 @@ END_TEST
 int main(void)
 {
     TCase *const tests = tcase_create("narrow_products");
-    tcase_add_test(tests, only_linear_layers_of_blocks_are_narrow);
+    tcase_add_loop_test(tests, only_linear_layers_of_blocks_are_narrow, 0, 2);
     tcase_add_test(tests, casts_move_each_operand_once);
     tcase_add_test(tests, what_is_kept_for_communication_slows_arithmetic_alone);
     tcase_add_test(tests, attention_may_go_beyond_windows);
@@ -292,9 +329,10 @@ int main(void)
     tcase_add_loop_test(tests, what_is_done_in_fp32_moves_its_bytes_on_every_device, 0, 2);
     tcase_add_test(tests, casts_and_products_of_experts_are_launched_one_by_one);
     tcase_add_test(tests, launches_of_a_group_have_a_time_of_their_own);
-    tcase_add_test(tests, operands_may_be_gathered_narrow);
+    tcase_add_loop_test(tests, operands_may_be_gathered_narrow, 0, 2);
     tcase_add_test(tests, what_linear_layers_are_given_may_be_kept_narrow);
-    tcase_add_loop_test(tests, what_is_wrong_with_operands_is_said, 0, 2);
+    tcase_add_test(tests, weights_may_have_narrow_copies_beside_them);
+    tcase_add_loop_test(tests, what_is_wrong_with_operands_is_said, 0, 3);
     Suite *const suite = suite_create("narrow_products");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
