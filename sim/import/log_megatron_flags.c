@@ -21,7 +21,9 @@ static const struct {
 /* Arguments that are not called like their flags. */
 static const struct {
     const char *flag, *argument;
-} others[] = {{"fp8-format", "fp8"}, {"num-virtual-stages-per-pipeline-rank", "virtual_pipeline_model_parallel_size"}};
+} others[] = {{"fp8-format", "fp8"},
+              {"fp4-format", "fp4"},
+              {"num-virtual-stages-per-pipeline-rank", "virtual_pipeline_model_parallel_size"}};
 
 /* What flags belong to, by what they begin with: they mean nothing where that argument is not set. */
 static const struct {
@@ -32,6 +34,7 @@ static const struct {
               {"recompute-modules", "recompute_granularity"},
               {"fp8-recipe", "fp8"},
               {"fp8-param", "fp8"},
+              {"fp4-recipe", "fp4"},
               {"optimizer-offload-fraction", "optimizer_cpu_offload"},
               {"sgd-momentum", NULL}, /* its default is printed with Adam, too */
               {"main-", "use_precision_aware_optimizer"},
@@ -64,7 +67,8 @@ static const char *const rest[] = {"hybrid_override_pattern",
                                    "moe_use_upcycling",
                                    "fine_grained_activation_offloading",
                                    "hierarchical_context_parallel_sizes",
-                                   "fp4",
+                                   "fp4_param",
+                                   "fp4_param_gather",
                                    "overlap_param_gather"};
 
 static const char *argument_of(const char *flag, struct dl_arena *arena)

@@ -59,7 +59,7 @@ struct dl_megatron {
     const char *recompute_modules;
     bool recompute_activations, recompute_experts, checkpoint_activations;
     bool fp16, bf16, fp8_hybrid, fp8_e4m3, fp8_gather;
-    int64_t fp8, fp8_recipe, optimizer;
+    int64_t fp8, fp8_recipe, fp4, fp4_recipe, optimizer;
     double sgd_momentum, offload_fraction;
     bool offload_optimizer;
     int64_t offload_layers;

@@ -218,6 +218,7 @@ static const struct {
     {"precision", "bf16", "--bf16", NULL},
     {"precision", "fp8", "--bf16 --fp8-format hybrid", NULL},
     {"precision", "mxfp8", "--bf16 --fp8-format e4m3 --fp8-recipe mxfp8", NULL},
+    {"precision", "nvfp4", "--bf16 --fp4-format e2m1", NULL},
     {"precision", "fp32", "", NULL},
     {"optimizer", "adam", "--optimizer adam", NULL},
     {"optimizer", "adam_bf16",

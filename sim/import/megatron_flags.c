@@ -37,6 +37,8 @@ static const char *const recomputes[] = {"full", "selective", NULL};
 static const char *const recompute_methods[] = {"uniform", "block", NULL};
 static const char *const fp8_formats[] = {"e4m3", "hybrid", NULL};
 static const char *const fp8_recipes[] = {"delayed", "tensorwise", "blockwise", "mxfp8", NULL};
+static const char *const fp4_formats[] = {"e2m1", NULL};
+static const char *const fp4_recipes[] = {"nvfp4", NULL};
 static const char *const optimizers[] = {"adam", "sgd", NULL};
 static const char *const attentions[] = {"auto", "flash", "fused", "unfused", "local", NULL};
 static const char *const implementations[] = {"local", "transformer_engine", NULL};
@@ -133,6 +135,8 @@ static const struct dl_megatron_flag flags[] = {
     SWITCH("bf16", bf16),
     CHOICE("fp8-format", fp8, fp8_formats),
     CHOICE("fp8-recipe", fp8_recipe, fp8_recipes),
+    CHOICE("fp4-format", fp4, fp4_formats),
+    CHOICE("fp4-recipe", fp4_recipe, fp4_recipes),
     SWITCH("fp8-hybrid", fp8_hybrid),
     SWITCH("fp8-e4m3", fp8_e4m3),
     SWITCH("fp8-param-gather", fp8_gather),

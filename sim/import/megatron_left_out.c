@@ -97,7 +97,7 @@ static const struct dl_reason reasons[] = {
     {true, true, "dlsim moves a share of all activations of blocks to the host, not those of modules",
      "fine-grained-activation-offloading offload-modules"},
     {true, true, "two levels of context parallelism: dlsim has one", "hierarchical-context-parallel-sizes"},
-    {true, true, "dlsim has no such precision", "fp4-format fp4-recipe fp4-param-gather"},
+    {true, true, "dlsim gathers parameters in bf16 beside GEMMs in nvfp4", "fp4-param fp4-param-gather"},
     {true, true, "no training", "skip-train"},
 };
 

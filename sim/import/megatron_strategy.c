@@ -183,6 +183,7 @@ static void add_graphs(const struct dl_megatron_reading *r, json_t *strategy)
 
 static const char *precision_of(const struct dl_megatron *m)
 {
+    if (m->fp4) return "nvfp4";
     if (m->fp8_recipe == DL_RECIPE_MXFP8 && m->fp8) return "mxfp8";
     if (m->fp8 || m->fp8_hybrid || m->fp8_e4m3) return "fp8";
     return m->bf16 ? "bf16" : m->fp16 ? "fp16" : "fp32";

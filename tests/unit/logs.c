@@ -246,6 +246,8 @@ START_TEST(arguments_of_megatron_are_its_flags)
               "  bf16 ............................................ True\n"
               "  fp8 ............................................. None\n"
               "  fp8_recipe ...................................... delayed\n"
+              "  fp4 ............................................. e2m1\n"
+              "  fp4_recipe ...................................... nvfp4\n"
               "  attention_backend ............................... AttnBackend.auto\n"
               "  transformer_impl ................................ transformer_engine\n"
               "  main_grads_dtype ................................ torch.float32\n"
@@ -267,7 +269,7 @@ START_TEST(arguments_of_megatron_are_its_flags)
     ck_assert_int_eq(number_in(entry("recompute"), "layers"), 3);
     ck_assert_int_eq(number_in(entry("zero"), "stage"), 1);
     ck_assert(json_is_true(json_object_get(entry("data"), "overlap")));
-    ck_assert_str_eq(json_string_value(json_object_get(log_.strategy, "precision")), "bf16");
+    ck_assert_str_eq(json_string_value(json_object_get(log_.strategy, "precision")), "nvfp4");
     ck_assert_str_eq(log_.software, "megatron-core");
     ck_assert_uint_eq(log_.n_rest, 1); /* what dlsim knows nothing of */
     ck_assert_str_eq(log_.rest[0].name, "moe_latent_size");
