@@ -85,6 +85,19 @@ START_TEST(steps_of_a_release_ran_as_its_recipes_say)
 }
 END_TEST
 
+/* User buffers, which tensor ranks overlap by, have no form for NVFP4. */
+START_TEST(steps_in_four_bits_do_not_overlap_tensor_ranks)
+{
+    read_text(BRIDGE_HEAD BRIDGE_LINE("1", "26.04", "GB200", "LLAMA3_70B", "2,4,,1,n/a,5", "NVFP4")
+                  BRIDGE_LINE("2", "26.04", "GB200", "LLAMA3_70B", "2,4,,1,n/a,5", "MXFP8"));
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_uint_eq(rows.n, 2);
+    ck_assert_str_eq(rows.items[0].precision, "nvfp4");
+    ck_assert(rows.items[0].sp == 1 && !strstr(rows.items[0].stack_text, "overlap_chunks"));
+    ck_assert(strstr(rows.items[1].stack_text, "overlap_chunks") != NULL);
+}
+END_TEST
+
 /* From 26.06 on GB300 keeps all of DeepSeek-V3 in MXFP8, and has its attention in it, GB200 does not. */
 START_TEST(steps_recompute_what_their_recipes_say)
 {
@@ -243,6 +256,7 @@ int main(void)
     tcase_add_test(tests, lines_that_are_no_rows_are_counted_by_their_reason);
     tcase_add_test(tests, steps_of_a_release_ran_as_its_recipes_say);
     tcase_add_test(tests, steps_recompute_what_their_recipes_say);
+    tcase_add_test(tests, steps_in_four_bits_do_not_overlap_tensor_ranks);
     tcase_add_test(tests, recipes_of_nemo_leave_fused_kernels_out_as_they_say);
     tcase_add_test(tests, recipes_in_jax_shard_over_as_many_as_they_say);
     tcase_add_test(tests, a_part_of_the_model_of_a_file);
