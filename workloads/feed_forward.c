@@ -7,17 +7,19 @@ bool dl_is_gated(const struct dl_transformer *o)
     return o->activation == DL_SWIGLU || o->activation == DL_GEGLU || o->activation == DL_CLAMPED_SWIGLU;
 }
 
-/* Saves what it is given (twice as much if gated) and its result, which the second linear layer is given. */
+/* Saves what it is given (twice as much if gated) and its result, which the second linear layer is given; a relu's
+ * backward needs the result alone. */
 void dl_block_activation(struct dl_block *b, double elements, enum dl_block_module module)
 {
     const enum dl_block_module around = b->tape.module;
+    const bool needs_result = b->o->activation == DL_RELU;
     const double inputs = dl_is_gated(b->o) ? 2 * elements : elements;
-    dl_tape_saved(&b->tape)->inside_bytes += DL_ACTIVATION_BYTES * inputs;
+    if (!needs_result) dl_tape_saved(&b->tape)->inside_bytes += DL_ACTIVATION_BYTES * inputs;
     b->tape.module = module;
     dl_tape_pass(&b->tape, &(struct dl_tape_pass){"activation", DL_INSIDE, .forward = inputs + elements,
                                                   .input_gradient = inputs + elements + inputs,
                                                   .operation = dl_activations[b->o->activation]});
-    dl_block_save_operand(b, elements, DL_INSIDE, false);
+    dl_block_save_operand(b, elements, DL_INSIDE, needs_result);
     b->tape.module = around;
 }
 

@@ -13,7 +13,7 @@
 #define AT(member) offsetof(struct dl_transformer, member)
 
 static const char *const norms[] = {"layernorm", "rmsnorm", NULL};
-const char *const dl_activations[] = {"gelu", "relu", "swiglu", "geglu", "clamped_swiglu", NULL};
+const char *const dl_activations[] = {"gelu", "relu", "swiglu", "geglu", "clamped_swiglu", "squared_relu", NULL};
 static const char *const projections[] = {"joined", "apart", NULL}; /* as enum dl_projections */
 static const char *const positions[] = {"learned", "rotary", "none", NULL};
 

@@ -18,7 +18,7 @@ static const struct dl_operation operations[] = {
     {.name = "cross_entropy", MEMORY, .is_function = true, .is_of_loss = true, .stands_apart = true},
     {.name = "logits_to_fp32", MEMORY, .is_of_loss = true, .stands_apart = true},
     APART("embedding"), PLAIN("positions"), PLAIN("token_types"), PLAIN("rotary"),
-    FUNCTION("gelu"), FUNCTION("geglu"), PLAIN("relu"), {.name = "relu6", MEMORY, .like = "relu"}, FUNCTION("swiglu"),
+    FUNCTION("gelu"), FUNCTION("geglu"), PLAIN("relu"), {.name = "relu6", MEMORY, .like = "relu"}, {.name = "squared_relu", MEMORY, .like = "relu"}, FUNCTION("swiglu"),
     {.name = "clamped_swiglu", MEMORY, .is_function = true, .like = "swiglu"},
     PLAIN("dropout"), PLAIN("residual"), {.name = "add", MEMORY, .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
     PLAIN("pool"), PLAIN("volume_pool"), PLAIN("mean_pool"), PLAIN("global_pool"),

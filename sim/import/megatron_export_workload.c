@@ -35,6 +35,7 @@ static const struct {
     {"activation", "\"gelu\"", ""},
     {"activation", "\"swiglu\"", "--swiglu"},
     {"activation", "\"geglu\"", "--quick-geglu"},
+    {"activation", "\"squared_relu\"", "--squared-relu"},
     {"positions", "\"rotary\"", "--position-embedding-type rope"},
     {"positions", "\"none\"", "--position-embedding-type none"},
     {"positions", "\"learned\"", ""},

@@ -92,9 +92,7 @@ static void set_feed_forward(const struct dl_megatron_reading *r)
     set_count(r, "ffn", m->ffn ? m->ffn : usual);
     if (m->swiglu) set_word(r, "activation", "swiglu");
     if (m->quick_geglu) set_word(r, "activation", "geglu");
-    if (!m->squared_relu) return;
-    set_word(r, "activation", "relu");
-    dl_megatron_leave(r, "--squared-relu", NULL, true, "simulated as relu, which keeps and moves the same elements");
+    if (m->squared_relu) set_word(r, "activation", "squared_relu");
 }
 
 static void set_positions(const struct dl_megatron_reading *r)

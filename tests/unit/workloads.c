@@ -53,6 +53,30 @@ START_TEST(gpt_saves_the_bytes_of_the_formulas)
 }
 END_TEST
 
+#define FEED_FORWARD(function)                                                                                         \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':1,'hidden':64,'ffn':100,'heads':4,"  \
+    "'seq':8,'vocab':10,'activation':'" function "'}"
+
+/* The backward of a relu needs its result alone, which the second linear layer keeps anyhow; others need what they were
+ * given. Of the result none makes a narrow copy do: a relu needs it as it is. */
+START_TEST(a_relu_keeps_its_result_alone)
+{
+    const double tokens = 3 * 8, ffn = 100;
+    open_text(FEED_FORWARD("gelu"));
+    build(3, "flash");
+    const struct dl_saved with_gelu = model.layers[1].saved;
+    open_text(FEED_FORWARD("squared_relu"));
+    build(3, "flash");
+    ck_assert_double_eq(saved_bytes(&model.layers[1].saved), saved_bytes(&with_gelu));
+    open_text(FEED_FORWARD("relu"));
+    build(3, "flash");
+    const struct dl_saved *const with_relu = &model.layers[1].saved;
+    ck_assert_double_eq(saved_bytes(&with_gelu) - saved_bytes(with_relu), 2 * tokens * ffn);
+    ck_assert_double_eq(with_gelu.operands_inside_bytes - with_relu->operands_inside_bytes, 2 * tokens * ffn);
+    ck_assert_double_eq(with_relu->copied_inside_bytes - with_gelu.copied_inside_bytes, 2 * tokens * ffn);
+}
+END_TEST
+
 START_TEST(tied_head_has_no_parameters_of_its_own)
 {
     open_shipped("gpt-22b", 1, "unfused");
@@ -295,6 +319,7 @@ int main(void)
     tcase_add_loop_test(all, gpt_has_the_parameters_of_the_formula, 0, DL_COUNT(gpts));
     tcase_add_loop_test(all, gpt_has_the_flop_of_the_formula, 0, DL_COUNT(gpts));
     tcase_add_loop_test(all, gpt_saves_the_bytes_of_the_formulas, 0, DL_COUNT(gpts));
+    tcase_add_test(all, a_relu_keeps_its_result_alone);
     tcase_add_test(all, tied_head_has_no_parameters_of_its_own);
     tcase_add_loop_test(all, vit_has_the_parameters_and_flop_of_the_formula, 0, DL_COUNT(vits));
     tcase_add_test(all, biases_of_queries_keys_and_values_are_counted);
