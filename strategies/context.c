@@ -41,6 +41,11 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     const struct dl_software *const software = what->setting->software; /* NULL where a file is imported */
     const bool lacks_groups = software && software->code.unfused_groups && dl_is_wide(what->setting);
     if (o->ways == 1) return DL_OK;
+    for (size_t i = 0; i < what->model->n_layers; i++)
+        if (what->model->layers[i].state_groups > 0)
+            return dl_fail(err, DL_IMPOSSIBLE, what->where,
+                           "%s has layers of a state space, of which dlsim cannot divide the sequence",
+                           what->model->name);
     if (!attention)
         return dl_fail(err, DL_IMPOSSIBLE, what->where, "%s has no attention, so no sequence to share",
                        what->model->name);

@@ -39,6 +39,9 @@ enum dl_status dl_check_heads(const struct dl_check *check, const char *key, uin
             dl_check_parts(check, key, parts, k->batch / check->model->samples, "the heads", err))
             return err->status;
     }
+    if (layer->state_groups > 0 &&
+        dl_check_parts(check, key, parts, layer->state_groups, "the groups of heads of the state space", err))
+        return err->status;
     if (layer->key_heads == 0) return DL_OK;
     return dl_check_parts(check, key, parts, layer->key_heads,
                           check->setting->is_line ? "the heads of keys and values, or be a multiple of these"

@@ -186,12 +186,15 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
         .by = {.batch = heads, .n = pass->by & DL_BY_WIDTH, .elements = pass->by | of_experts(tape->among_experts)}};
     if (pass->forward > 0) {
         kernel.tokens = pass->tokens / pass->forward;
+        kernel.flop_per_element = pass->flop / pass->forward;
         add_forward(step, &kernel);
     }
     kernel.drops = false;
     kernel.elements = pass->input_gradient;
     kernel.tokens = pass->input_gradient > 0 ? pass->tokens / pass->input_gradient : 0;
+    kernel.flop_per_element = pass->input_gradient > 0 ? 2 * pass->flop / pass->input_gradient : 0;
     if (pass->input_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_INPUT);
+    kernel.flop_per_element = 0;
     kernel.elements = pass->weight_gradient;
     if (pass->weight_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_WEIGHT);
     if (pass->found > 0) leave(tape, step, pass->found);

@@ -64,6 +64,7 @@ struct dl_tape_pass {
     double width;          /* of the rows that it goes through, of a pool the windows on each input; 0: no matter */
     double matrices;       /* of such rows that it goes through, or experts that it copies tokens for; 0: no matter */
     double tokens;         /* elements of the tokens that it copies for experts; 0: it does not */
+    double flop;           /* that its forward does in products of its own; backward twice as many */
     bool drops;            /* its forward, as in struct dl_kernel */
     bool only_adds;        /* its backward needs nothing that it was given or made */
 };

@@ -22,7 +22,7 @@ static const struct dl_transformer defaults = {
 static const struct dl_field fields[] = {
     {"layers", DL_INT, AT(layers), 1, MAX_LAYERS, false, NULL, "blocks"},
     {"hidden", DL_INT, AT(hidden), 1, MAX_SIZE, false, NULL, "width of the model"},
-    {"heads", DL_INT, AT(heads), 1, MAX_SIZE, false, NULL, "attention heads"},
+    {"heads", DL_INT, AT(heads), 1, MAX_SIZE, true, NULL, "attention heads, needed for any attention; none if absent"},
     {"seq", DL_INT, AT(seq), 1, MAX_SIZE, false, NULL,
      "tokens of a sample; of an image, its patches and the class token"},
     {"vocab", DL_INT, AT(vocab), 1, MAX_SIZE, false, NULL,
@@ -86,6 +86,20 @@ static const struct dl_field fields[] = {
     {"mtp_layers", DL_INT, AT(mtp_layers), 0, MAX_LAYERS, true, NULL,
      "modules that predict one further token each (DeepSeek-V3): a linear layer, a block and the head again; 0 if "
      "absent"},
+    {"pattern", DL_TEXT, AT(pattern), 0, 0, true, NULL,
+     "layers one by one, a letter with a norm and a residual each: M for the mixer of a state space (Mamba-2), * for "
+     "attention, - for a feed-forward, E for experts (Nemotron-H's hybrid_override_pattern); blocks of attention and "
+     "feed-forward if absent"},
+    {"state_heads", DL_INT, AT(state_heads), 1, MAX_SIZE, true, NULL, "of M: heads; needed with it"},
+    {"state_head_size", DL_INT, AT(state_head_size), 1, MAX_SIZE, true, NULL, "of M: width of a head; needed with it"},
+    {"state_size", DL_INT, AT(state_size), 1, MAX_SIZE, true, NULL,
+     "of M: state of a column of a head; needed with it"},
+    {"state_groups", DL_INT, AT(state_groups), 1, MAX_SIZE, true, NULL,
+     "of M: groups of heads that share what goes into their states and out of them; 1 if absent"},
+    {"state_window", DL_INT, AT(state_window), 1, MAX_SIZE, true, NULL,
+     "of M: tokens that the short convolution sees; 4 if absent"},
+    {"state_chunk", DL_INT, AT(state_chunk), 1, MAX_SIZE, true, NULL,
+     "of M: tokens of a chunk of the scan, over which the kernels go at once; 128 if absent"},
 };
 
 static void add_norm(struct dl_block *b, const char *name, dl_dimensions by, double elements, double width)
@@ -176,6 +190,13 @@ void dl_block_begin(struct dl_block *b, struct dl_layer *layer, const char *name
     layer->output_elements = b->elements;
 }
 
+void dl_block_end(struct dl_block *b, struct dl_arena *arena)
+{
+    b->tape.layer->is_block = true;
+    b->tape.layer->saved.input_bytes = DL_ACTIVATION_BYTES * b->elements;
+    dl_tape_end(&b->tape, arena);
+}
+
 /* What a block of multi-token prediction begins with (DeepSeek-V3, arXiv 2412.19437, 2.2): the vector of a token and
  * the embedding of the next, each after a norm, become one. The table is the embedding's. */
 static void join_next_token(struct dl_block *b)
@@ -222,104 +243,7 @@ static void build_block(struct dl_block *b, bool has_experts, bool predicts, str
         else
             dl_block_feed_forward(b);
     }
-    layer->is_block = true;
-    layer->saved.input_bytes = DL_ACTIVATION_BYTES * b->elements;
-    dl_tape_end(&b->tape, arena);
-}
-
-/* Keys that mean nothing without another. */
-static enum dl_status check_companions(const struct dl_transformer *o, const struct dl_build *build,
-                                       struct dl_error *err)
-{
-    static const struct {
-        const char *key, *needs;
-    } companions[] = {
-        {"top_k", "experts"},
-        {"expert_ffn", "experts"},
-        {"shared_experts", "experts"},
-        {"dense_layers", "experts"},
-        {"moe_every", "experts"},
-        {"capacity_factor", "experts"},
-        {"routes_by_gemms", "capacity_factor"},
-        {"q_rank", "kv_rank"},
-        {"rope_size", "kv_rank"},
-        {"value_size", "kv_rank"},
-        {"experts", "top_k"},
-        {"full_attention_every", "window"},
-        {"expert_groups", "experts"},
-        {"expert_groups", "top_groups"},
-        {"top_groups", "expert_groups"},
-    };
-    for (size_t i = 0; i < DL_COUNT(companions); i++)
-        if (json_object_get(build->doc.value, companions[i].key) &&
-            !json_object_get(build->doc.value, companions[i].needs))
-            return dl_refuse(build, companions[i].key, err, "means nothing without the key '%s'", companions[i].needs);
-    if (o->kv_rank && o->kv_heads)
-        return dl_refuse(build, "kv_heads", err, "means nothing beside 'kv_rank': latent attention has none");
-    if (o->kv_rank && o->qk_norm)
-        return dl_refuse(build, "qk_norm", err,
-                         "means nothing beside 'kv_rank': latent attention has norms of its own");
-    if (o->parallel_norms && (o->kv_rank || o->experts))
-        return dl_refuse(build, "parallel_norms", err, "means nothing beside '%s': no model has both",
-                         o->experts ? "experts" : "kv_rank");
-    if (o->kv_rank && json_object_get(build->doc.value, "qkv_bias"))
-        return dl_refuse(build, "qkv_bias", err,
-                         "means nothing beside 'kv_rank': latent attention has biases if all do");
-    return DL_OK;
-}
-
-static enum dl_status check_patches(const struct dl_transformer *o, const struct dl_build *build, struct dl_error *err)
-{
-    if (!o->patch) return DL_OK;
-    if (o->seq < 2)
-        return dl_refuse(build, "seq", err, "must be at least 2 beside 'patch': a patch and the class token");
-    if (o->tied_embedding)
-        return dl_refuse(build, "tied_embedding", err, "must be false beside 'patch': there is no embedding of words");
-    if (o->head_transform || o->token_types || o->mtp_layers)
-        return dl_refuse(build,
-                         o->token_types  ? "token_types"
-                         : o->mtp_layers ? "mtp_layers"
-                                         : "head_transform",
-                         err, "means nothing beside 'patch': it is for words");
-    return DL_OK;
-}
-
-static enum dl_status check_groups(const struct dl_transformer *o, const struct dl_build *build, struct dl_error *err)
-{
-    if (!o->expert_groups) return DL_OK;
-    if (o->experts % o->expert_groups)
-        return dl_refuse(build, "expert_groups", err, "must divide experts, %lld, got %lld", (long long)o->experts,
-                         (long long)o->expert_groups);
-    if (o->top_groups > o->expert_groups)
-        return dl_refuse(build, "top_groups", err, "must be at most expert_groups, %lld, got %lld",
-                         (long long)o->expert_groups, (long long)o->top_groups);
-    const int64_t in_reach = o->experts / o->expert_groups * o->top_groups;
-    if (o->top_k > in_reach)
-        return dl_refuse(build, "top_k", err, "must be at most the %lld experts of top_groups groups, got %lld",
-                         (long long)in_reach, (long long)o->top_k);
-    return DL_OK;
-}
-
-static enum dl_status check(const struct dl_transformer *o, const struct dl_build *build, struct dl_error *err)
-{
-    if (check_companions(o, build, err) || check_patches(o, build, err)) return err->status;
-    if (!o->head_size && o->hidden % o->heads)
-        return dl_refuse(build, "heads", err, "%lld heads do not divide hidden, %lld; or give head_size",
-                         (long long)o->heads, (long long)o->hidden);
-    if (o->kv_heads && o->heads % o->kv_heads)
-        return dl_refuse(build, "kv_heads", err, "must divide heads, %lld, got %lld", (long long)o->heads,
-                         (long long)o->kv_heads);
-    if (o->top_k > o->experts)
-        return dl_refuse(build, "top_k", err, "must be at most experts, %lld, got %lld", (long long)o->experts,
-                         (long long)o->top_k);
-    if (check_groups(o, build, err)) return err->status;
-    if (o->window && !o->causal)
-        return dl_refuse(build, "window", err,
-                         "is for tokens that attend to earlier ones only; this model is not causal");
-    if (o->dense_layers > o->layers)
-        return dl_refuse(build, "dense_layers", err, "must be at most layers, %lld, got %lld", (long long)o->layers,
-                         (long long)o->dense_layers);
-    return DL_OK;
+    dl_block_end(b, arena);
 }
 
 static struct dl_transformer completed(const struct dl_transformer *given)
@@ -327,8 +251,12 @@ static struct dl_transformer completed(const struct dl_transformer *given)
     const int64_t ffn_of_hidden = 4; /* Vaswani et al. 2017, and GPT since */
     struct dl_transformer o = *given;
     if (!o.ffn) o.ffn = ffn_of_hidden * o.hidden;
+    if (!o.heads) o.heads = 1; /* nothing attends */
     if (!o.kv_heads) o.kv_heads = o.heads;
     if (!o.head_size) o.head_size = o.hidden / o.heads;
+    if (!o.state_groups) o.state_groups = 1;
+    if (!o.state_window) o.state_window = 4; /* Mamba-2 (arXiv 2405.21060), and mamba_ssm's default */
+    if (!o.state_chunk) o.state_chunk = 128; /* Megatron-Core, ssm/mamba_mixer.py */
     if (!o.value_size) o.value_size = o.head_size;
     if (!o.expert_ffn) o.expert_ffn = o.ffn;
     if (!o.expert_groups) o.expert_groups = o.top_groups = 1;
@@ -338,6 +266,7 @@ static struct dl_transformer completed(const struct dl_transformer *given)
 
 static bool block_has_experts(const struct dl_transformer *o, int64_t block)
 {
+    if (o->pattern) return dl_pattern_has(o, 'E'); /* of a block that predicts */
     return o->experts && block >= o->dense_layers && (block - o->dense_layers + 1) % o->moe_every == 0;
 }
 
@@ -390,7 +319,10 @@ static void lay_model(const struct dl_transformer *o, const struct dl_build *bui
     out->n_layers = n_blocks + 2;
     out->layers = dl_arena_alloc(build->arena, out->n_layers * sizeof *out->layers);
     dl_block_build_embedding(&b, &out->layers[0], build->arena);
-    lay_blocks(&b, &out->layers[1], build->arena);
+    if (o->pattern)
+        dl_pattern_lay(&b, &out->layers[1], build->arena);
+    else
+        lay_blocks(&b, &out->layers[1], build->arena);
     for (int64_t i = 0; i < o->mtp_layers; i++) out->layers[1 + o->layers + i] = predicting;
     dl_block_build_head(&b, &out->layers[1 + n_blocks], build->arena);
 }
@@ -405,7 +337,7 @@ static int64_t count_key_copies(const struct dl_transformer *o, int64_t ranks)
 static enum dl_status build(const void *options, const struct dl_build *build, struct dl_model *out,
                             struct dl_error *err)
 {
-    if (check(options, build, err)) return err->status;
+    if (dl_transformer_check(options, build, err)) return err->status;
     struct dl_transformer o = completed(options);
     if (!json_object_get(build->doc.value, "qkv_bias")) o.qkv_bias = o.bias;
     if (build->without_dropout && !json_object_get(build->doc.value, "dropout")) o.dropout = false;
@@ -427,7 +359,7 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
 
 const struct dl_workload_kind dl_workload_transformer = {
     .name = "transformer",
-    .doc = "GPT, BERT, Llama, ViT and mixtures of experts",
+    .doc = "GPT, BERT, Llama, ViT, mixtures of experts and hybrids with state spaces",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct dl_transformer),

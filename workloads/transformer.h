@@ -29,7 +29,10 @@ struct dl_transformer {
     int64_t q_rank, kv_rank, rope_size, value_size;
     int64_t parallel_norms; /* of attention and feed-forward side by side; 0: they follow each other */
     int64_t mtp_layers;     /* modules that predict tokens after the next one */
-    int64_t key_copies;     /* of each head of keys and values, as tensor ranks have them; not in the file */
+    /* Layers one by one, and the mixers of state spaces among them */
+    const char *pattern; /* NULL: blocks of attention and feed-forward */
+    int64_t state_heads, state_head_size, state_size, state_groups, state_window, state_chunk;
+    int64_t key_copies; /* of each head of keys and values, as tensor ranks have them; not in the file */
 };
 
 /* A layer of a transformer on its tape. */
@@ -75,6 +78,7 @@ void dl_block_branches(struct dl_block *block, const char *name, const struct dl
 
 /* Layers of the model, the first and the last; dl_tape_begin for any. */
 void dl_block_begin(struct dl_block *block, struct dl_layer *layer, const char *name);
+void dl_block_end(struct dl_block *block, struct dl_arena *arena); /* of one that stages are counted in */
 void dl_block_build_embedding(struct dl_block *block, struct dl_layer *layer, struct dl_arena *arena);
 void dl_block_build_head(struct dl_block *block, struct dl_layer *layer, struct dl_arena *arena);
 
@@ -82,6 +86,8 @@ void dl_block_build_head(struct dl_block *block, struct dl_layer *layer, struct 
 void dl_block_attention(struct dl_block *block);
 void dl_block_feed_forward(struct dl_block *block);
 void dl_block_experts(struct dl_block *block);
+/* A mixer of a state space in the place of attention, likewise. */
+void dl_block_mixer(struct dl_block *block);
 /* The same without norm and residual. */
 void dl_block_attend(struct dl_block *block);
 void dl_block_feed(struct dl_block *block);
@@ -90,6 +96,14 @@ void dl_block_feed(struct dl_block *block);
  * keeps what it is given, if it is not that of the block around it. */
 void dl_block_activation(struct dl_block *block, double elements, enum dl_block_module module);
 bool dl_is_gated(const struct dl_transformer *o);
+
+/* Refuses keys that do not go together; those of a pattern. */
+enum dl_status dl_transformer_check(const struct dl_transformer *options, const struct dl_build *build,
+                                    struct dl_error *err);
+enum dl_status dl_pattern_check(const struct dl_transformer *options, const struct dl_build *build,
+                                struct dl_error *err);
+bool dl_pattern_has(const struct dl_transformer *options, char letter);
+void dl_pattern_lay(struct dl_block *block, struct dl_layer *out, struct dl_arena *arena);
 
 /* What experts work on over what they are sent: they fill up to their capacity, if they have one. */
 double dl_expert_padding(const struct dl_transformer *o);

@@ -64,7 +64,8 @@ struct dl_kernel {
     double batch, m, n, k;
     double tokens;   /* where tokens are copied for experts: elements of the tokens themselves, over its elements */
     double elements; /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
-    double unit_s;   /* DL_KERNEL_MEMORY: of its instructions, if one unit of the device did them all; 0: not known */
+    double flop_per_element; /* DL_KERNEL_MEMORY: of products inside it, as those of scans */
+    double unit_s; /* DL_KERNEL_MEMORY: of its instructions, if one unit of the device did them all; 0: not known */
     /* Numbers that have none are the same on every rank. Among experts a GEMM's batch is these, which expert
      * parallelism divides, and m the tokens that each gets if all get as many; there is one at least. Elements are
      * those of all experts together. */
@@ -136,6 +137,7 @@ struct dl_layer {
     struct dl_saved saved;
     struct dl_saved saved_by[DL_N_MODULES]; /* of these, what modules need not keep if they are recomputed */
     double key_heads;                       /* heads of keys and values that its attention has, with copies; 0: none */
+    double state_groups;                    /* of heads that its mixer of a state space has; 0: none */
     double output_elements;                 /* what the next layer gets */
     double logits;                          /* elements that a loss is computed from, divided by tensor parallelism */
     double whole_logits;                    /* and such of which each of its ranks has all */
@@ -212,7 +214,7 @@ const struct dl_workload_kind *dl_workload_get(size_t index);
 enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_model_code code, struct dl_arena *arena,
                                 struct dl_model *out, struct dl_error *err);
 
-/* Multiplications and additions of GEMMs, convolutions and attention; 0 for what is bound by memory. */
+/* Multiplications and additions of GEMMs, convolutions, attention and scans; 0 for what else is bound by memory. */
 double dl_kernel_flop(const struct dl_kernel *k);
 /* All dimensions that its numbers have. */
 dl_dimensions dl_kernel_all_dimensions(const struct dl_kernel *k);

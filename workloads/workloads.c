@@ -133,7 +133,7 @@ double dl_kernel_flop(const struct dl_kernel *k)
         const double n_products = k->backward ? 5 : 2;
         return flop_per_multiply_add * n_products * products * (k->causal ? 0.5 : 1);
     }
-    case DL_KERNEL_MEMORY: break;
+    case DL_KERNEL_MEMORY: return k->elements * k->flop_per_element;
     }
     return 0;
 }

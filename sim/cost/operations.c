@@ -22,6 +22,7 @@ static const struct dl_operation operations[] = {
     {.name = "clamped_swiglu", MEMORY, .is_function = true, .like = "swiglu"},
     PLAIN("dropout"), PLAIN("residual"), {.name = "add", MEMORY, .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
     PLAIN("pool"), PLAIN("volume_pool"), PLAIN("mean_pool"), PLAIN("global_pool"),
+    PLAIN("short_convolution"), PLAIN("chunk_decay"), PLAIN("chunk_states"), PLAIN("pass_states"), PLAIN("chunk_scores"), PLAIN("chunk_scan"),
     PLAIN("top_k"), {.name = "permute", MEMORY, .copies_tokens = true}, {.name = "unpermute", MEMORY, .copies_tokens = true}, PLAIN("count_tokens"),
     PYTORCH("rotary_parts"), PYTORCH("swiglu_parts"), PYTORCH("rmsnorm_parts"), PYTORCH("repeat"),
     PLAIN("cast"), PYTORCH("widen"), PYTORCH("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),

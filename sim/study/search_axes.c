@@ -114,6 +114,7 @@ static const char *refuse_tensor(const struct dl_space *s, const struct dl_space
     if (!divides(tensor, s->request.devices)) return "ways do not divide the devices";
     if (tensor > 1 && !has(s, DL_FEATURE_TENSOR)) return "the software has no tensor parallelism";
     if (!divides(tensor, s->heads)) return "tensor ways do not divide the heads";
+    if (!divides(tensor, s->state_groups)) return "tensor ways do not divide the groups of the state space";
     return divides(tensor, s->key_heads) || dl_space_shares_keys(s, tensor)
                ? NULL
                : "tensor ways share the heads of keys and values unevenly";
@@ -125,6 +126,7 @@ static const char *refuse_context(const struct dl_space *s, const struct dl_spac
     const uint64_t context = ways(p, DL_SPACE_CONTEXT);
     if (!divides(in_step(p), s->request.devices)) return "ways do not divide the devices";
     if (context > 1 && !has(s, DL_FEATURE_CONTEXT)) return "the software has no context parallelism";
+    if (context > 1 && s->state_groups) return "context ways do not divide layers of a state space";
     return context == 1 || divides(2 * context, s->tokens) ? NULL : "context ways do not divide the sequence";
 }
 

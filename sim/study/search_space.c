@@ -20,6 +20,7 @@ static void look_at_layer(struct dl_space *s, const struct dl_layer *layer, doub
 {
     s->blocks += layer->is_block;
     s->key_heads = common_divisor(s->key_heads, (uint64_t)layer->key_heads);
+    s->state_groups = common_divisor(s->state_groups, (uint64_t)layer->state_groups);
     for (size_t i = 0; i < layer->n_forward; i++) {
         const struct dl_kernel *const k = &layer->forward[i].kernel;
         if (!dl_kernel_is_core_attention(k) || !(k->by.batch & DL_BY_INNER)) continue;

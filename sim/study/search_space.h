@@ -37,7 +37,7 @@ enum { DL_SPACE_MOST = 5000000 }; /* points */
 
 struct dl_space {
     struct dl_space_request request;
-    uint64_t heads, key_heads, tokens, blocks; /* what ways must divide; 0: the model has none */
+    uint64_t heads, key_heads, state_groups, tokens, blocks; /* what ways must divide; 0: the model has none */
     int64_t *values[DL_N_SPACE_AXES];
     size_t n_values[DL_N_SPACE_AXES];
     /* After dl_space_list: */

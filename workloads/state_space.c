@@ -1,0 +1,106 @@
+/* state_space.c - the mixer of Mamba-2 in the place of attention: a scan over the sequence, by chunks of it.
+ *
+ *   norm  in_proj  short_convolution  chunk_decay chunk_states pass_states chunk_scores chunk_scan  gated_norm out_proj
+ *
+ * Dao and Gu 2024 (arXiv 2405.21060), section 6; kernels, what they move and what autograd keeps as in
+ * state-spaces/mamba (ops/triton/ssd_combined.py, mamba_split_conv1d_scan_combined), called by Megatron-Core
+ * (ssm/mamba_mixer.py), which has the norm apart. All between the projections is inside: ranks divide groups of heads.
+ */
+#include "workloads/transformer.h"
+#include "workloads/workloads.h"
+
+/* Elements of the tensors of a micro-batch, with two bytes each; what is kept in fp32 counts twice. */
+struct sizes {
+    double values;  /* tokens x heads x their size: x, z and what the mixer makes */
+    double vectors; /* tokens x groups x state size: B, and as many of C */
+    double steps;   /* tokens x heads: dt */
+    double states;  /* chunks x heads x head size x state size */
+    double scores;  /* chunks x groups x their length^2 */
+    double columns; /* of z, x, B, C and dt together, for a token */
+};
+enum { fp32 = 2 };
+
+static struct sizes sizes_of(const struct dl_block *b)
+{
+    const struct dl_transformer *const o = b->o;
+    const double heads = (double)o->state_heads, width = heads * (double)o->state_head_size;
+    const double grouped = (double)(o->state_groups * o->state_size), chunk = (double)o->state_chunk;
+    return (struct sizes){.values = b->tokens * width,
+                          .vectors = b->tokens * grouped,
+                          .steps = b->tokens * heads,
+                          .states = b->tokens / chunk * width * (double)o->state_size,
+                          .scores = b->tokens * chunk * (double)o->state_groups,
+                          .columns = 2 * width + 2 * grouped + heads};
+}
+
+static void add_pass(struct dl_block *b, const char *name, double forward, double backward)
+{
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){name, DL_INSIDE, .forward = forward, .input_gradient = backward});
+}
+
+/* One filter for each channel of x, B and C, and SiLU; backward it is done once more, as its result is not kept. */
+static void short_convolution(struct dl_block *b, const struct sizes *s)
+{
+    const double channels = s->values + 2 * s->vectors, each = channels / b->tokens;
+    add_pass(b, "short_convolution", 2 * channels, (2 + 3) * channels);
+    b->tape.layer->parameters_inside += each * ((double)b->o->state_window + 1); /* and biases */
+    b->tape.layer->n_tensors += 2;
+}
+
+/* Backward computes states and scores of the chunks again. Of what it does then, gradients of x stand with the scan,
+ * those of B with the states that it makes, and the products of chunks with those of C and B. */
+static void scan(struct dl_block *b, const struct sizes *s)
+{
+    const double decays = 2 * fp32 * s->steps; /* dt and the sums of what it decays by */
+    const double states = s->values + s->vectors + decays + fp32 * s->states;
+    const double scores = 2 * s->vectors + fp32 * s->scores;
+    add_pass(b, "chunk_decay", s->steps + decays, (1 + 2) * s->steps + decays + (2 + 2 * fp32) * s->steps);
+    add_pass(b, "chunk_states", states,
+             states + s->values + s->states + (1 + fp32) * s->vectors + decays + fp32 * s->steps);
+    add_pass(b, "pass_states", (fp32 + 1) * s->states, (2 * fp32 + 2 * fp32 + 2) * s->states);
+    add_pass(b, "chunk_scores", scores, scores + 2 * (fp32 * s->scores + (1 + fp32 + 1) * s->vectors));
+
+    const double gate = 6 * s->values, of_states = s->values + s->vectors + fp32 * s->states;
+    const double of_x = 3 * s->values + fp32 * s->scores + s->vectors + s->states + decays + fp32 * s->steps;
+    const double of_c = s->values + s->states + (1 + fp32) * s->vectors + decays;
+    const double of_scores = 2 * s->values + fp32 * s->scores + decays;
+    const double of_decays = 2 * s->values + fp32 * s->scores + decays;
+    const double flop_per_state = 7; /* as Megatron-LM counts (training.py, mamba_layer_flops) */
+    dl_tape_pass(&b->tape,
+                 &(struct dl_tape_pass){"chunk_scan", DL_INSIDE,
+                                        .forward = 4 * s->values + s->vectors + decays + fp32 * s->scores + s->states,
+                                        .input_gradient = gate + of_states + of_x + of_c + of_scores + of_decays,
+                                        .flop = flop_per_state * s->values * (double)b->o->state_size});
+    const double vectors_of_heads = 3; /* A, D and the bias of dt */
+    b->tape.layer->parameters_inside += vectors_of_heads * (double)b->o->state_heads;
+    b->tape.layer->n_tensors += vectors_of_heads;
+}
+
+/* Over the columns of each group, so that ranks need nothing of each other. */
+static void norm_groups(struct dl_block *b, const struct sizes *s)
+{
+    const double width = s->values / b->tokens;
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"gated_norm", DL_INSIDE, .forward = 2 * s->values,
+                                                  .input_gradient = 3 * s->values, .weight_gradient = 2 * s->values,
+                                                  .operation = "rmsnorm", .width = width / (double)b->o->state_groups});
+    b->tape.layer->parameters_inside += width;
+    b->tape.layer->n_tensors += 1;
+}
+
+/* Kept inside: what in_proj makes, what the scan makes before and after z gates it, and the norm's result. */
+void dl_block_mixer(struct dl_block *b)
+{
+    const struct sizes s = sizes_of(b);
+    const double hidden = (double)b->o->hidden;
+    b->tape.layer->state_groups = (double)b->o->state_groups;
+    dl_block_norm(b, "norm1", hidden);
+    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false);
+    dl_block_linear(b, "in_proj", s.columns, hidden, dl_first_of_pair);
+    dl_tape_saved(&b->tape)->inside_bytes += DL_ACTIVATION_BYTES * (b->tokens * s.columns + 2 * s.values);
+    short_convolution(b, &s);
+    scan(b, &s);
+    norm_groups(b, &s);
+    dl_block_save_operand(b, s.values, DL_INSIDE, false);
+    dl_block_linear(b, "out_proj", hidden, s.values / b->tokens, dl_second_of_pair);
+    dl_block_residual(b);
+}
