@@ -70,6 +70,7 @@ struct dl_model_code dl_job_model_code(const struct dl_job *job, struct dl_model
 {
     code.head_ways = job->setting.is_line ? job->setting.ways[DL_AXIS_TENSOR] : 1;
     code.unfused_groups &= dl_is_wide(&job->setting);
+    code.adapters = job->setting.adapters;
     return code;
 }
 

@@ -198,6 +198,15 @@ static enum dl_status hold_deferred(struct dl_stack *top, const struct dl_event 
     return dl_emit(top, &ev, err);
 }
 
+static enum dl_status hold_frozen(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    struct dl_event ev = event_of(DL_TENSOR_FROZEN, at);
+    ev.parameters_inside = at->layer->frozen_inside;
+    ev.parameters_outside = at->layer->frozen_outside;
+    ev.parameter_bytes = dl_frozen_bytes(dl_stack_setting(top), at->layer);
+    return ev.parameters_inside + ev.parameters_outside > 0 ? dl_emit(top, &ev, err) : DL_OK;
+}
+
 enum dl_status dl_emit_held(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(top);
@@ -205,6 +214,7 @@ enum dl_status dl_emit_held(struct dl_stack *top, const struct dl_event *at, str
     if (hold_input(top, at, err) || hold_deferred(top, at, err) || s->streams_weights) return err->status;
     const double copy_bytes = dl_weight_copy_bytes(&software->operands, s->precision, at->layer->is_block);
     if (alloc_by_parameters(top, DL_TENSOR_PARAMETERS, at, dl_precision_bytes(s->precision) + copy_bytes, err) ||
+        hold_frozen(top, at, err) ||
         alloc_by_parameters(top, DL_TENSOR_OPTIMIZER, at, dl_optimizer_state_bytes(s), err))
         return err->status;
     return software->gradients_persist ? dl_emit_gradients(top, at, err) : DL_OK;

@@ -35,6 +35,9 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
+    if (what->setting->narrow_weights && o->parameters > 0)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "parameters"),
+                       "must be 0 beside lora's narrow_weights: weights come from the host as wide as activations");
     if (!what->setting->streams_weights || (o->optimizer == 0 && o->parameters == 0)) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, o->optimizer > 0 ? "optimizer" : "parameters"),
                    "must be 0 on devices that stream weights: these are outside already");
@@ -58,8 +61,7 @@ static enum dl_status copy(double bytes, bool to_host, bool async, enum dl_pass 
 /* Of a layer's parameters, those that this rank keeps. */
 static double own_parameters(const struct dl_event *ev, const struct dl_setting *s)
 {
-    const struct dl_on_rank all = {dl_parameters_in(ev, s, false), dl_parameters_in(ev, s, true)};
-    return dl_held(s, all, s->zero_stage >= 3);
+    return dl_layer_held(s, ev->layer, s->zero_stage >= 3);
 }
 
 static enum dl_status copy_for_layer(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
@@ -106,7 +108,8 @@ static enum dl_status update(const struct options *o, const struct dl_event *ev,
 static double part_away(const struct options *o, const struct dl_event *ev)
 {
     switch (ev->tensor) {
-    case DL_TENSOR_PARAMETERS: return o->parameters;
+    case DL_TENSOR_PARAMETERS:
+    case DL_TENSOR_FROZEN: return o->parameters;
     case DL_TENSOR_OPTIMIZER:
     case DL_TENSOR_UPDATING: return o->optimizer;
     case DL_TENSOR_SAVED:
@@ -147,7 +150,9 @@ static enum dl_status alloc_here_and_there(const struct options *o, const struct
     if (dl_emit(below, &here, err) || away == 0) return err->status;
     if (ev->pass == DL_FORWARD) return stage_more(&there, below, err);
     if (ev->pass != DL_HOLD) return DL_OK;
-    there.tensor = ev->tensor == DL_TENSOR_PARAMETERS ? DL_TENSOR_HOST_PARAMETERS : DL_TENSOR_HOST_OPTIMIZER;
+    there.tensor = ev->tensor == DL_TENSOR_PARAMETERS ? DL_TENSOR_HOST_PARAMETERS
+                   : ev->tensor == DL_TENSOR_FROZEN   ? DL_TENSOR_HOST_FROZEN
+                                                      : DL_TENSOR_HOST_OPTIMIZER;
     return dl_emit(below, &there, err);
 }
 

@@ -1,5 +1,6 @@
 #include "strategies/operand_rules.h"
 
+#include <math.h>
 #include <stddef.h>
 
 #define AT(member) offsetof(struct dl_operand_rule, member)
@@ -57,10 +58,14 @@ double dl_weight_copy_bytes(const struct dl_operand_rules *rules, enum dl_precis
 
 struct dl_kernel dl_kernel_quantising(const struct dl_operand_rule *rule, const struct dl_kernel *k)
 {
+    const enum dl_precision precision = (enum dl_precision)rule->precision;
+    /* The copy for the gradient of weights, which nobody makes where they are frozen. */
+    const double copy_moves = dl_precision_operand_bytes(precision) / dl_precision_bytes(precision);
+    const double moves = k->frozen ? fmax(rule->moves - copy_moves, 0) : rule->moves;
     const double operand = dl_kernel_is_product(k) && k->pass != DL_PASS_WEIGHT_GRADIENT ? k->batch * k->m * k->k : 0;
     return (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
                               .name = "narrow_operands",
                               .pass = k->pass,
-                              .elements = rule->moves * operand,
+                              .elements = moves * operand,
                               .by.elements = dl_kernel_all_dimensions(k) & DL_BY_EXPERT};
 }

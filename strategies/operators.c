@@ -127,6 +127,44 @@ enum dl_status dl_operator_hand_over(const struct dl_operator *op, const struct 
     return DL_OK;
 }
 
+/* Where what an adapter made, or the gradient of that, is and where it is needed (Megatron-Bridge, peft/utils.py,
+ * ParallelLinearAdapter). On a layer cut by columns A has columns, gathered; on one cut by rows partial sums. B is cut
+ * by columns, so that its gradient of the low rank is summed, and what it makes for a layer cut by rows is gathered, of
+ * which each rank takes its tokens, or goes there by an all-to-all. */
+static bool adapted_layouts(const struct dl_event *tensor, const struct dl_setting *s, struct dl_layout *has,
+                            struct dl_layout *needs)
+{
+    const struct dl_layout whole = {0}, columns = {.cut[DL_INNER] = DL_ALONG_TENSOR},
+                           sums = {.partial = DL_ALONG_TENSOR};
+    const enum dl_adapter_product product = tensor->kernel.adapter;
+    const bool is_out = product == DL_ADAPTER_OUT_OF_COLUMNS || product == DL_ADAPTER_OUT_OF_ROWS;
+    *needs = whole;
+    if (tensor->pass == DL_BACKWARD) {
+        const bool is_given = tensor->over == DL_GIVEN_ADAPTER;
+        *has = is_given ? s->layouts.outside : sums;
+        if (is_given && s->adapters_alltoall) *needs = columns;
+        return is_given ? product == DL_ADAPTER_OUT_OF_ROWS : is_out;
+    }
+    *has = product == DL_ADAPTER_IN_OF_ROWS ? sums : columns;
+    if (is_out && s->adapters_alltoall) *needs = s->layouts.outside;
+    return product != DL_ADAPTER_OUT_OF_COLUMNS;
+}
+
+enum dl_status dl_operator_adapt(const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    struct dl_layout has, needs;
+    struct dl_move moves[DL_MOST_MOVES];
+    if (!adapted_layouts(tensor, s, &has, &needs)) return DL_OK;
+    const size_t n = dl_resolve(&s->ranks, &has, &needs, tensor->elements, moves);
+    for (size_t i = 0; i < n; i++) {
+        struct dl_event collective = dl_operator_collective(s, tensor, false, &moves[i]);
+        collective.cause = DL_CAUSE_TENSOR;
+        if (dl_emit(below, &collective, err)) return err->status;
+    }
+    return DL_OK;
+}
+
 /* Copies of a head are with neighbours along x; the heads are along y. Each sums what came to its copy backward. Where
  * columns were divided over all, results are gathered, and gradients scattered. */
 enum dl_status dl_operator_share_keys(const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err)

@@ -77,7 +77,10 @@ static double unpack_bytes(const struct dl_event *packed, const struct dl_settin
 /* Of whole gradients, however they are held. */
 static enum dl_status hold_errors(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
-    const double parameters = dl_layer_held(dl_stack_setting(below), ev->layer, false);
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct dl_layer *const layer = ev->layer;
+    const double parameters =
+        dl_held(s, dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters), false);
     return dl_emit_alloc(below, DL_TENSOR_ERRORS, ev, parameters * error_bytes, err);
 }
 

@@ -38,6 +38,12 @@ static double gathered(const struct dl_setting *s, const struct dl_saved *all)
     return (dl_expert_copies(s) - 1) * (keeps_narrow(s) ? narrow_width(s) : width(s)) * all->gathered_bytes;
 }
 
+/* The same of what adapters are given, which stays as it is. */
+static double adapted(const struct dl_setting *s, const struct dl_saved *all)
+{
+    return (s->parts.outside - 1) * width(s) * all->adapted_bytes;
+}
+
 /* What the narrow operands of products take more, or less, than activations as they are. Scales of fp8 and mxfp8
  * are left out: at most one byte for 32 values. */
 static struct dl_saved by_operands(const struct dl_setting *s, const struct dl_saved *all)
@@ -74,7 +80,7 @@ static struct dl_saves saves_of(const struct dl_setting *s, const struct dl_laye
     const double wide_outside = width(s) * (all->outside_bytes - given_up) + residual_extra(s, all);
     struct dl_saves out = {
         .inside_bytes = width(s) * all->inside_bytes + narrow.inside_bytes,
-        .outside_bytes = wide_outside + narrow.outside_bytes + gathered(s, all),
+        .outside_bytes = wide_outside + narrow.outside_bytes + gathered(s, all) + adapted(s, all),
         .scores_bytes = width(s) * all->scores_bytes,
         .input_bytes = width(s) * all->input_bytes,
         .whole_bytes = all->pooled_elements * s->software->pool_index_bytes,

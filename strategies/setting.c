@@ -103,10 +103,15 @@ double dl_held(const struct dl_setting *s, struct dl_on_rank of, bool cut)
     return of.common / dl_shards(s, false) + of.of_experts / dl_shards(s, true);
 }
 
+struct dl_on_rank dl_layer_on_rank(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    return dl_on_rank(s, layer->parameters_inside + layer->frozen_inside,
+                      layer->parameters_outside + layer->frozen_outside, layer->expert_parameters);
+}
+
 double dl_layer_held(const struct dl_setting *s, const struct dl_layer *layer, bool cut)
 {
-    return dl_held(s, dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters),
-                   cut);
+    return dl_held(s, dl_layer_on_rank(s, layer), cut);
 }
 
 /* ---- sends ---- */
@@ -157,6 +162,14 @@ enum dl_accumulates dl_accumulated(const struct dl_setting *s)
 }
 
 bool dl_keeps_shards(const struct dl_setting *s) { return dl_accumulated(s) != DL_ACCUMULATES_WHOLE; }
+
+double dl_frozen_bytes(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    const bool is_narrow = s->narrow_weights && layer->is_block;
+    if (is_narrow) return dl_precision_operand_bytes(s->precision);
+    return dl_precision_bytes(s->precision) +
+           dl_weight_copy_bytes(&s->software->operands, s->precision, layer->is_block);
+}
 
 double dl_gradient_bytes(const struct dl_setting *setting)
 {

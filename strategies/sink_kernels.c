@@ -12,7 +12,7 @@ static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b)
            a->elements == b->elements && a->tokens == b->tokens && a->made.height == b->made.height &&
            a->made.width == b->made.width && a->window == b->window && a->stride == b->stride &&
            a->causal == b->causal && a->drops == b->drops && a->backward == b->backward && a->kv_share == b->kv_share &&
-           a->stays_wide == b->stays_wide && a->has_bias == b->has_bias &&
+           a->stays_wide == b->stays_wide && a->has_bias == b->has_bias && a->frozen == b->frozen &&
            dl_kernel_is_of_experts(a) == dl_kernel_is_of_experts(b) && a->pass == b->pass && a->name == b->name &&
            a->operation == b->operation;
 }

@@ -56,10 +56,21 @@ static enum dl_status hand_over(struct dl_stack *below, struct dl_event *ev, enu
     return elements > 0 ? dl_emit(below, ev, err) : DL_OK;
 }
 
+/* Of the products of adapters: what the forward makes, and both sides of the gradient of what they are given. */
+static enum dl_status hand_over_adapted(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
+                                        const struct dl_layer *layer, bool is_made, struct dl_error *err)
+{
+    const struct dl_kernel *const k = &work->kernel;
+    if (!k->adapter || k->pass == DL_PASS_WEIGHT_GRADIENT || (!is_made && pass != DL_BACKWARD)) return DL_OK;
+    struct dl_event ev = event_of(work, pass, layer);
+    return hand_over(below, &ev, is_made ? DL_MADE_BY_ADAPTER : DL_GIVEN_ADAPTER, k->m * (is_made ? k->n : k->k), err);
+}
+
 enum dl_status dl_emit_given(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
                              const struct dl_layer *layer, struct dl_error *err)
 {
     const double for_key_heads = pass == DL_BACKWARD ? work->for_key_heads : 0;
+    if (hand_over_adapted(below, work, pass, layer, false, err)) return err->status;
     if (work->to_experts == 0 && work->from_experts == 0 && work->enters == 0 && for_key_heads == 0) return DL_OK;
     struct dl_event ev = event_of(work, pass, layer);
     if (hand_over(below, &ev, DL_FOR_KEY_HEADS, for_key_heads, err)) return err->status;
@@ -85,6 +96,7 @@ enum dl_status dl_emit_made(struct dl_stack *below, const struct dl_work *work, 
                             const struct dl_layer *layer, struct dl_error *err)
 {
     const double for_key_heads = pass == DL_BACKWARD ? 0 : work->for_key_heads;
+    if (hand_over_adapted(below, work, pass, layer, true, err)) return err->status;
     if (work->leaves == 0 && for_key_heads == 0) return DL_OK;
     struct dl_event ev = event_of(work, pass, layer);
     if (hand_over(below, &ev, DL_FOR_KEY_HEADS, for_key_heads, err)) return err->status;

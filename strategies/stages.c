@@ -110,7 +110,8 @@ static double weights_of(const struct dl_model *m, size_t layer)
 {
     const bool is_block = m->layers[layer].is_block, is_head = layer + 1 == m->n_layers;
     if (!is_block && !is_head) return 0;
-    return m->layers[is_head && m->tied_embedding ? 0 : layer].parameters_inside;
+    const struct dl_layer *const holder = &m->layers[is_head && m->tied_embedding ? 0 : layer];
+    return holder->parameters_inside + holder->frozen_inside;
 }
 
 /* A part is complete with the layer that reaches its share; none is left empty, and the head stays with the last. */
@@ -182,6 +183,7 @@ const struct dl_layer *dl_dealt_layers(const struct dl_model *m, const struct dl
     struct dl_layer *const layers = dl_arena_alloc(arena, m->n_layers * sizeof *layers);
     memcpy(layers, m->layers, m->n_layers * sizeof *layers);
     layers[m->n_layers - 1].parameters_inside += layers[0].parameters_inside;
+    layers[m->n_layers - 1].frozen_inside += layers[0].frozen_inside;
     return layers;
 }
 
@@ -198,6 +200,7 @@ bool dl_stage_shares(const struct dl_model *m, const struct dl_schedule *s, uint
                                   .parameters_expert = all->parameters_expert};
         return true;
     }
+    if (m->layers[0].parameters_inside == 0) return false; /* frozen */
     if (!table_is_twice(m, s) || (stage != first && stage != last)) return false;
     *out = (struct dl_shared){.stages = {first < last ? first : last, first < last ? last : first},
                               .parameters_inside = m->layers[0].parameters_inside};

@@ -15,6 +15,7 @@ static const struct dl_strategy *const strategies[] = {
     &dl_strategy_graphs,
     &dl_strategy_offload,           /* below zero, which says what part of the parameters a rank updates */
     &dl_strategy_blocking_launches, /* lowest: nothing that others let go on at once does */
+    &dl_strategy_lora,              /* rewrites nothing: the model is built so */
 };
 
 size_t dl_strategy_count(void) { return DL_COUNT(strategies); }

@@ -8,6 +8,6 @@ extern const struct dl_strategy dl_strategy_pipeline, dl_strategy_recompute, dl_
 extern const struct dl_strategy dl_strategy_zero, dl_strategy_quantized_allreduce;
 extern const struct dl_strategy dl_strategy_context, dl_strategy_expert, dl_strategy_offload, dl_strategy_graphs,
     dl_strategy_input;
-extern const struct dl_strategy dl_strategy_blocking_launches;
+extern const struct dl_strategy dl_strategy_blocking_launches, dl_strategy_lora;
 
 #endif

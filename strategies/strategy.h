@@ -113,6 +113,9 @@ struct dl_setting {
     double optimizer_state_bytes, optimizer_moved_bytes; /* per parameter, of one that is mixed */
     bool optimizer_takes_roots;                          /* of all second moments, before it divides by them */
     bool narrow_moments;                                 /* two bytes each */
+    struct dl_adapters adapters;                         /* that are trained alone; rank 0: all of the model is */
+    bool adapters_alltoall;                              /* see strategies/lora.c */
+    bool narrow_weights;                                 /* frozen ones of blocks are as narrow as operands */
     bool streams_weights; /* parameters, their gradients and the optimizer's states are outside of the devices */
     bool reads_ahead;     /* samples of a step, while the one before it is executed */
     bool sums_on_the_way; /* and the network sums the gradients of replicas as they go there */
@@ -171,6 +174,9 @@ struct dl_numbers dl_numbers_of(const struct dl_setting *setting); /* for rules 
 double dl_optimizer_state_bytes(const struct dl_setting *setting);
 double dl_optimizer_moved_bytes(const struct dl_setting *setting);
 
+/* Of a frozen parameter of the layer. */
+double dl_frozen_bytes(const struct dl_setting *setting, const struct dl_layer *layer);
+
 /* Bytes of a gradient, as accumulated and exchanged: never fewer than those of what it is made of. */
 double dl_gradient_bytes(const struct dl_setting *setting);
 /* What accumulates of gradients over micro-batches: SHARDS, CHUNK or WHOLE; below stage 2 of ZeRO whole gradients. */
@@ -197,7 +203,16 @@ struct dl_shared {
 };
 
 /* Between what, in the direction in which the data goes: see workload.h. */
-enum dl_hand_over { DL_NOT_OVER, DL_INTO_PAIR, DL_OUT_OF_PAIR, DL_TO_EXPERTS, DL_FROM_EXPERTS, DL_FOR_KEY_HEADS };
+enum dl_hand_over {
+    DL_NOT_OVER,
+    DL_INTO_PAIR,
+    DL_OUT_OF_PAIR,
+    DL_TO_EXPERTS,
+    DL_FROM_EXPERTS,
+    DL_FOR_KEY_HEADS,
+    DL_GIVEN_ADAPTER, /* a gradient of what an adapter made */
+    DL_MADE_BY_ADAPTER,
+};
 
 enum dl_event_kind {
     DL_EV_BATCH,       /* the host gets a micro-batch, as the software says; before the first layer of a stage */
@@ -286,6 +301,8 @@ struct dl_on_rank dl_on_rank(const struct dl_setting *setting, double inside, do
 /* How many of them it holds, whole or cut by ZeRO. */
 double dl_held(const struct dl_setting *setting, struct dl_on_rank of, bool cut);
 double dl_layer_held(const struct dl_setting *setting, const struct dl_layer *layer, bool cut);
+/* Those of a layer, trained and frozen. */
+struct dl_on_rank dl_layer_on_rank(const struct dl_setting *setting, const struct dl_layer *layer);
 
 /* What is below a filter: the next one, or at the end the program being built. */
 struct dl_stack;

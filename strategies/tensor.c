@@ -151,6 +151,8 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
         return dl_operator_hand_over(op, &told, ev, below, err);
     }
     if (ev->kind == DL_EV_HAND_OVER && ev->over == DL_FOR_KEY_HEADS) return dl_operator_share_keys(ev, below, err);
+    if (ev->kind == DL_EV_HAND_OVER && (ev->over == DL_GIVEN_ADAPTER || ev->over == DL_MADE_BY_ADAPTER))
+        return dl_operator_adapt(ev, below, err);
     const bool is_border = ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE;
     if (is_border && op->layer && op->layer(ev, below, err)) return err->status;
     const struct dl_event mine = divided(ev, &dl_stack_setting(below)->parts);

@@ -119,6 +119,7 @@ static enum dl_status gather_again(const struct dl_operator_options *o, struct d
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     struct dl_event again;
+    if (product->kernel.frozen) return DL_OK;
     if (product->pass != DL_BACKWARD || !has_collective(product, true, product->leaves, s, &again)) return DL_OK;
     if (!s->software->overlaps_tensor) return dl_emit(below, &again, err);
     if (o->chunks == 1) go_beside(&again, product);

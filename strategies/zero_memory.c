@@ -12,22 +12,28 @@ static bool is_cut(const struct dl_setting *s, enum dl_tensor_kind tensor)
     case DL_TENSOR_OPTIMIZER:
     case DL_TENSOR_UPDATING: return s->zero_stage >= 1;
     case DL_TENSOR_GRADIENTS: return dl_keeps_shards(s);
+    case DL_TENSOR_FROZEN:
     case DL_TENSOR_PARAMETERS: return s->zero_stage >= 3;
     default: return false;
     }
 }
 
 /* What a rank works with of what it holds only a part of. Experts that one rank alone holds are none of it. */
+static double cut_of(const struct dl_setting *s, struct dl_on_rank all)
+{
+    return (dl_shards(s, false) > 1 ? all.common : 0) + (dl_shards(s, true) > 1 ? all.of_experts : 0);
+}
+
 static double cut_parameters(const struct dl_setting *s, const struct dl_layer *layer)
 {
-    const struct dl_on_rank all =
-        dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters);
-    return (dl_shards(s, false) > 1 ? all.common : 0) + (dl_shards(s, true) > 1 ? all.of_experts : 0);
+    return cut_of(s, dl_layer_on_rank(s, layer));
 }
 
 static double unreduced_bytes(const struct dl_setting *s, const struct dl_layer *layer)
 {
-    return dl_keeps_shards(s) ? cut_parameters(s, layer) * dl_gradient_bytes(s) : 0;
+    const struct dl_on_rank trained =
+        dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters);
+    return dl_keeps_shards(s) ? cut_of(s, trained) * dl_gradient_bytes(s) : 0;
 }
 
 /* Where chunks accumulate whole gradients, the largest has room for them, and for those that are under way. */

@@ -92,10 +92,10 @@ enum dl_status dl_zero_gather_set(const struct dl_zero_options *o, struct dl_eve
 static struct dl_event parameters_of(const struct dl_module *m, const struct dl_setting *s)
 {
     const struct dl_layer *const layer = m->layer;
-    return (struct dl_event){.parameters_inside = m->part * layer->parameters_inside / s->parts.weights,
-                             .parameters_outside = m->part * layer->parameters_outside / s->parts.others,
-                             .parameters_expert =
-                                 m->part * layer->expert_parameters / s->parts.weights / dl_expert_parts(s)};
+    return (struct dl_event){
+        .parameters_inside = m->part * (layer->parameters_inside + layer->frozen_inside) / s->parts.weights,
+        .parameters_outside = m->part * (layer->parameters_outside + layer->frozen_outside) / s->parts.others,
+        .parameters_expert = m->part * layer->expert_parameters / s->parts.weights / dl_expert_parts(s)};
 }
 
 static uint32_t handle_of(const struct dl_module *m) { return m->layer->index * DL_MOST_MODULES + m->index; }

@@ -25,20 +25,21 @@ static void latent_queries_keys_values(struct dl_block *b)
     const struct dl_transformer *const o = b->o;
     const double q = (double)o->q_rank, kv = (double)o->kv_rank, rope = (double)o->rope_size;
     if (q > 0) {
-        dl_block_linear(b, "q_down", q, (double)o->hidden, dl_of_no_pair);
+        dl_block_linear(b, "q_down", q, (double)o->hidden, dl_of_no_pair, DL_NO_TARGET);
         b->tape.module = DL_MODULE_LATENT_UP;
         dl_block_norm(b, "q_norm", q);
-        dl_block_save_operand(b, b->tokens * q, DL_ACTIVATION, false); /* of q_up */
+        dl_block_save_operand(b, b->tokens * q, DL_ACTIVATION, false, DL_NO_TARGET); /* of q_up */
         b->tape.module = DL_NO_MODULE;
     }
-    dl_block_linear(b, "kv_down", kv + rope, (double)o->hidden, dl_of_no_pair);
+    dl_block_linear(b, "kv_down", kv + rope, (double)o->hidden, dl_of_no_pair, DL_NO_TARGET);
     b->tape.module = DL_MODULE_LATENT_UP;
     dl_block_norm(b, "kv_norm", kv);
-    dl_block_save_operand(b, b->tokens * kv, DL_ACTIVATION, false);
+    dl_block_save_operand(b, b->tokens * kv, DL_ACTIVATION, false, DL_NO_TARGET);
     const double queries_from = q > 0 ? q : (double)o->hidden;
     dl_tape_enter(&b->tape, b->tokens * (queries_from + kv + rope));
-    dl_block_linear(b, "q_up", (double)o->heads * key_size(o), queries_from, dl_first_of_pair);
-    dl_block_linear(b, "kv_up", (double)o->heads * ((double)o->head_size + value_size(o)), kv, dl_first_of_pair);
+    dl_block_linear(b, "q_up", (double)o->heads * key_size(o), queries_from, dl_first_of_pair, DL_NO_TARGET);
+    dl_block_linear(b, "kv_up", (double)o->heads * ((double)o->head_size + value_size(o)), kv, dl_first_of_pair,
+                    DL_NO_TARGET);
 }
 
 /* With fewer heads of keys than ranks each rank multiplies with a copy of its head, so that gradients of the copies'
@@ -55,7 +56,8 @@ static void joined_queries_keys_values(struct dl_block *b)
     if (!gathers) branches[1].outputs *= (double)o->key_copies;
     struct dl_branch values = branches[1];
     values.name = "v";
-    dl_block_branches(b, "qkv", (struct dl_branch[]){branches[0], branches[1], values}, 3, o->qkv_bias);
+    const struct dl_branch each[] = {branches[0], branches[1], values};
+    dl_block_branches(b, &(struct dl_branches){"qkv", each, DL_COUNT(each), o->qkv_bias, DL_TARGET_QKV});
 }
 
 /* The norm before two products is a kernel of its own, that before one a part of it (Megatron-Core's layers of
@@ -69,7 +71,7 @@ static void queries_keys_values(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
     b->tape.module = norm_module(o);
-    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false);
+    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false, DL_TARGET_QKV);
     b->tape.module = DL_NO_MODULE;
     b->tape.result = DL_RESULT_QKV;
     if (is_latent(o))
@@ -146,7 +148,8 @@ void dl_block_attend(struct dl_block *b)
     queries_keys_values(b);
     dl_tape_saved(&b->tape)->inside_bytes += DL_ACTIVATION_BYTES * b->tokens * (queries + keys + values);
     b->tape.module = DL_NO_MODULE;
-    dl_block_save_operand(b, b->tokens * context, DL_INSIDE, b->flash); /* its own backward needs it, too */
+    dl_block_save_operand(b, b->tokens * context, DL_INSIDE, b->flash,
+                          DL_TARGET_PROJECTION); /* its own backward needs it, too */
     b->tape.module = DL_MODULE_CORE_ATTENTION;
     if (b->flash)
         fused_attention(b);
@@ -154,7 +157,7 @@ void dl_block_attend(struct dl_block *b)
         unfused_scores(b);
     b->tape.module = DL_NO_MODULE;
     b->tape.result = DL_RESULT_PROJECTION;
-    dl_block_linear(b, "projection", (double)o->hidden, context, dl_second_of_pair);
+    dl_block_linear(b, "projection", (double)o->hidden, context, dl_second_of_pair, DL_TARGET_PROJECTION);
     b->tape.result = DL_NO_RESULT;
 }
 

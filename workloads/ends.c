@@ -21,7 +21,7 @@ static void embed_patches(struct dl_block *b)
     const double hidden = (double)b->o->hidden, patch = (double)b->o->patch, n = b->samples * (double)(b->o->seq - 1);
     dl_tape_product(&b->tape, &(struct dl_product){"patches", 1, n, hidden, patch, dl_of_no_pair, .has_bias = true,
                                                    .is_first = true});
-    dl_block_save_operand(b, n * patch, DL_ACTIVATION, false);
+    dl_block_save_operand(b, n * patch, DL_ACTIVATION, false, DL_NO_TARGET);
     b->tape.layer->parameters_outside += hidden;
     b->tape.layer->n_tensors += 1;
 }
@@ -51,6 +51,10 @@ void dl_block_build_embedding(struct dl_block *b, struct dl_layer *layer, struct
         layer->saved.outside_bytes += DL_MASK_BYTES * b->elements;
     }
     dl_tape_end(&b->tape, arena);
+    if (dl_block_is_frozen(b)) { /* nobody needs a gradient of it */
+        layer->n_backward = 0;
+        layer->saved = (struct dl_saved){0};
+    }
 }
 
 /* ---- head ---- */
@@ -58,9 +62,9 @@ void dl_block_build_embedding(struct dl_block *b, struct dl_layer *layer, struct
 /* BERT's: a linear layer, GELU and a norm before the logits. */
 static void transform(struct dl_block *b)
 {
-    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false);
+    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false, DL_NO_TARGET);
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the function is given */
-    dl_block_linear(b, "transform", (double)b->o->hidden, (double)b->o->hidden, dl_of_no_pair);
+    dl_block_linear(b, "transform", (double)b->o->hidden, (double)b->o->hidden, dl_of_no_pair, DL_NO_TARGET);
     dl_tape_pass(&b->tape,
                  &(struct dl_tape_pass){"activation", DL_ACTIVATION, .forward = 2 * b->elements,
                                         .input_gradient = 3 * b->elements, .operation = dl_activations[DL_GELU]});
@@ -77,7 +81,8 @@ static void predict(struct dl_block *b, double tokens, bool shares_weights)
     dl_tape_product(&b->tape, &(struct dl_product){"logits", 1, tokens, (double)o->vocab, (double)o->hidden,
                                                    dl_first_of_pair, .has_bias = o->head_transform || o->patch,
                                                    .shares_weights = shares_weights, .stays_wide = true});
-    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what that is given */
+    if (!dl_block_is_frozen(b))
+        b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what that is given */
     dl_tape_cross_entropy(&b->tape, tokens * (double)o->vocab, DL_INSIDE);
 }
 

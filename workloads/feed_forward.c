@@ -19,7 +19,7 @@ void dl_block_activation(struct dl_block *b, double elements, enum dl_block_modu
     dl_tape_pass(&b->tape, &(struct dl_tape_pass){"activation", DL_INSIDE, .forward = inputs + elements,
                                                   .input_gradient = inputs + elements + inputs,
                                                   .operation = dl_activations[b->o->activation]});
-    dl_block_save_operand(b, elements, DL_INSIDE, needs_result);
+    dl_block_save_operand(b, elements, DL_INSIDE, needs_result, DL_TARGET_FC2);
     b->tape.module = around;
 }
 
@@ -29,20 +29,20 @@ void dl_block_feed(struct dl_block *b)
     b->tape.result = DL_RESULT_FC1;
     if (dl_is_gated(b->o)) {
         const struct dl_branch branches[] = {{"gate", ffn, 0}, {"up", ffn, 0}};
-        dl_block_branches(b, "fc1", branches, DL_COUNT(branches), b->o->bias);
+        dl_block_branches(b, &(struct dl_branches){"fc1", branches, DL_COUNT(branches), b->o->bias, DL_TARGET_FC1});
     } else {
-        dl_block_linear(b, "fc1", ffn, hidden, dl_first_of_pair);
+        dl_block_linear(b, "fc1", ffn, hidden, dl_first_of_pair, DL_TARGET_FC1);
     }
     b->tape.result = DL_NO_RESULT;
     dl_block_activation(b, b->tokens * ffn, b->tape.module);
-    dl_block_linear(b, "fc2", hidden, ffn, dl_second_of_pair);
+    dl_block_linear(b, "fc2", hidden, ffn, dl_second_of_pair, DL_TARGET_FC2);
 }
 
 void dl_block_feed_forward(struct dl_block *b)
 {
     b->tape.module = DL_MODULE_FEED_FORWARD;
     dl_block_norm(b, "norm2", (double)b->o->hidden);
-    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false); /* of fc1 */
+    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false, DL_TARGET_FC1);
     dl_block_feed(b);
     b->tape.module = DL_NO_MODULE;
     dl_block_residual(b);

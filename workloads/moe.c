@@ -25,9 +25,9 @@ static void shared_experts(struct dl_block *b)
     b->tape.module = DL_MODULE_NORM;
     dl_tape_saved(&b->tape)->copied_outside_bytes += DL_ACTIVATION_BYTES * b->elements;
     b->tape.module = DL_MODULE_SHARED_EXPERTS;
-    dl_block_linear(b, "shared_fc1", dl_is_gated(b->o) ? 2 * ffn : ffn, hidden, dl_first_of_pair);
+    dl_block_linear(b, "shared_fc1", dl_is_gated(b->o) ? 2 * ffn : ffn, hidden, dl_first_of_pair, DL_NO_TARGET);
     dl_block_activation(b, b->tokens * ffn, b->tape.module);
-    dl_block_linear(b, "shared_fc2", hidden, ffn, dl_second_of_pair);
+    dl_block_linear(b, "shared_fc2", hidden, ffn, dl_second_of_pair, DL_NO_TARGET);
     b->tape.module = DL_MODULE_EXPERTS;
 }
 
@@ -43,7 +43,7 @@ static void experts(struct dl_block *b)
     dl_tape_product(&b->tape, &(struct dl_product){"expert_fc2", n, tokens / n, hidden, ffn, dl_second_of_pair,
                                                    .has_bias = o->bias});
     dl_tape_combine(&b->tape, tokens * hidden);
-    dl_block_save_operand(b, tokens * hidden, DL_ACTIVATION, false); /* of fc1 */
+    dl_block_save_operand(b, tokens * hidden, DL_ACTIVATION, false, DL_NO_TARGET); /* of fc1 */
     dl_tape_saved(&b->tape)->gathered_bytes += DL_ACTIVATION_BYTES * tokens * hidden;
     dl_tape_saved(&b->tape)->outside_bytes += DL_ACTIVATION_BYTES * tokens * hidden;
     dl_tape_saved(&b->tape)->weighed_bytes += DL_ACTIVATION_BYTES * tokens * hidden;

@@ -94,13 +94,13 @@ void dl_block_mixer(struct dl_block *b)
     const double hidden = (double)b->o->hidden;
     b->tape.layer->state_groups = (double)b->o->state_groups;
     dl_block_norm(b, "norm1", hidden);
-    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false);
-    dl_block_linear(b, "in_proj", s.columns, hidden, dl_first_of_pair);
+    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false, DL_NO_TARGET);
+    dl_block_linear(b, "in_proj", s.columns, hidden, dl_first_of_pair, DL_NO_TARGET);
     dl_tape_saved(&b->tape)->inside_bytes += DL_ACTIVATION_BYTES * (b->tokens * s.columns + 2 * s.values);
     short_convolution(b, &s);
     scan(b, &s);
     norm_groups(b, &s);
-    dl_block_save_operand(b, s.values, DL_INSIDE, false);
-    dl_block_linear(b, "out_proj", hidden, s.values / b->tokens, dl_second_of_pair);
+    dl_block_save_operand(b, s.values, DL_INSIDE, false, DL_NO_TARGET);
+    dl_block_linear(b, "out_proj", hidden, s.values / b->tokens, dl_second_of_pair, DL_NO_TARGET);
     dl_block_residual(b);
 }

@@ -70,9 +70,11 @@ static void add_forward(struct dl_tape_step *step, const struct dl_kernel *kerne
     step->n_forward = 1;
 }
 
-static void add_gradient(struct dl_tape_step *step, const struct dl_kernel *kernel, enum dl_gradient gradient)
+static void add_gradient(const struct dl_tape *tape, struct dl_tape_step *step, const struct dl_kernel *kernel,
+                         enum dl_gradient gradient)
 {
     const bool is_input = gradient == DL_GRADIENT_INPUT;
+    if (is_input && tape->is_below) return;
     size_t *const n = is_input ? &step->n_input : &step->n_weight;
     assert(*n < max_gradients);
     struct dl_work *const work = &(is_input ? step->input : step->weight)[(*n)++];
@@ -88,6 +90,11 @@ static void add_parameters(struct dl_tape *tape, const struct dl_product *p)
 {
     if (p->of_activations) return;
     struct dl_layer *const layer = tape->layer;
+    if (p->adapter) {
+        tape->adapters += p->n * p->k;
+        tape->n_adapters++;
+        return;
+    }
     const double weights = p->shares_weights ? 0 : p->batch * p->n * p->k, bias = p->has_bias ? p->batch * p->n : 0;
     const bool is_inside = (p->by.n | p->by.k) & DL_BY_INNER;
     layer->n_tensors += (weights > 0) + p->has_bias;
@@ -103,21 +110,22 @@ static void add_parameters(struct dl_tape *tape, const struct dl_product *p)
 
 static dl_dimensions of_experts(bool among_experts) { return among_experts ? DL_BY_EXPERT : 0; }
 
-static void add_bias_gradient(struct dl_tape_step *step, const struct dl_product *p, bool among_experts)
+static void add_bias_gradient(const struct dl_tape *tape, struct dl_tape_step *step, const struct dl_product *p)
 {
     const dl_dimensions made = p->by.n ? p->by.n : DL_BY_WIDTH, rows = p->by.m ? p->by.m : DL_ROWS;
     const struct dl_kernel sum = {.kind = DL_KERNEL_MEMORY,
                                   .name = "bias",
                                   .n = p->n,
                                   .elements = p->batch * p->m * p->n,
-                                  .by = {.n = made, .elements = rows | made | of_experts(among_experts)}};
-    add_gradient(step, &sum, DL_GRADIENT_WEIGHT);
+                                  .by = {.n = made, .elements = rows | made | of_experts(tape->among_experts)}};
+    add_gradient(tape, step, &sum, DL_GRADIENT_WEIGHT);
 }
 
 void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
 {
     assert(p->batch > 0 && p->m > 0 && p->n > 0 && p->k > 0);
-    const bool makes_inner = p->by.n & DL_BY_INNER, sums_inner = p->by.k & DL_BY_INNER;
+    const bool makes_inner = p->by.n & DL_BY_INNER && !p->adapter, sums_inner = p->by.k & DL_BY_INNER && !p->adapter;
+    const bool is_frozen = tape->frozen && !p->adapter && !p->of_activations;
     if (makes_inner && !tape->inside) dl_tape_enter(tape, p->batch * p->m * p->k);
     struct dl_tape_step *const step = add_step(tape);
     struct dl_kernel forward = {.kind = p->is_convolution ? DL_KERNEL_CONV : DL_KERNEL_GEMM,
@@ -135,6 +143,9 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
                                 .moves_tokens = p->moves_tokens,
                                 .masked = p->masked,
                                 .has_bias = p->has_bias,
+                                .frozen = is_frozen,
+                                .is_below = tape->is_below,
+                                .adapter = p->adapter,
                                 .module = tape->module,
                                 .result = tape->result,
                                 .by = p->by};
@@ -143,9 +154,9 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
     input.n = p->k, input.k = p->n, input.by.n = p->by.k, input.by.k = p->by.n;
     weight.m = p->k, weight.k = p->m, weight.by.m = p->by.k, weight.by.k = p->by.m;
     add_forward(step, &forward);
-    if (!p->is_first) add_gradient(step, &input, DL_GRADIENT_INPUT);
-    add_gradient(step, &weight, p->of_activations ? DL_GRADIENT_INPUT : DL_GRADIENT_WEIGHT);
-    if (p->has_bias) add_bias_gradient(step, p, tape->among_experts);
+    if (!p->is_first) add_gradient(tape, step, &input, DL_GRADIENT_INPUT);
+    if (!is_frozen) add_gradient(tape, step, &weight, p->of_activations ? DL_GRADIENT_INPUT : DL_GRADIENT_WEIGHT);
+    if (p->has_bias && !is_frozen) add_bias_gradient(tape, step, p);
     add_parameters(tape, p);
     step->told.for_key_heads = p->for_key_heads;
     if (sums_inner && !p->stays) leave(tape, step, p->batch * p->m * p->n);
@@ -158,12 +169,13 @@ void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention)
     kernel.kind = DL_KERNEL_ATTENTION;
     kernel.name = "attention";
     kernel.masked = kernel.causal;
+    kernel.is_below = tape->is_below;
     kernel.module = tape->module;
     kernel.result = tape->result;
     kernel.by = (struct dl_kernel_dimensions){.batch = DL_BY_SAMPLE | DL_BY_INNER, .m = DL_BY_TOKEN, .n = DL_BY_TOKEN};
     add_forward(step, &kernel);
     kernel.backward = true;
-    add_gradient(step, &kernel, DL_GRADIENT_INPUT);
+    add_gradient(tape, step, &kernel, DL_GRADIENT_INPUT);
 }
 
 void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
@@ -193,10 +205,10 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
     kernel.elements = pass->input_gradient;
     kernel.tokens = pass->input_gradient > 0 ? pass->tokens / pass->input_gradient : 0;
     kernel.flop_per_element = pass->input_gradient > 0 ? 2 * pass->flop / pass->input_gradient : 0;
-    if (pass->input_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_INPUT);
+    if (pass->input_gradient > 0) add_gradient(tape, step, &kernel, DL_GRADIENT_INPUT);
     kernel.flop_per_element = 0;
     kernel.elements = pass->weight_gradient;
-    if (pass->weight_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_WEIGHT);
+    if (pass->weight_gradient > 0 && !tape->frozen) add_gradient(tape, step, &kernel, DL_GRADIENT_WEIGHT);
     if (pass->found > 0) leave(tape, step, pass->found);
 }
 
@@ -271,6 +283,17 @@ static void write_backward(const struct dl_tape *tape)
     }
 }
 
+/* What was counted so far is not trained. */
+static void freeze(const struct dl_tape *tape)
+{
+    struct dl_layer *const layer = tape->layer;
+    layer->frozen_inside = layer->parameters_inside;
+    layer->frozen_outside = layer->parameters_outside;
+    layer->parameters_inside = tape->adapters;
+    layer->parameters_outside = 0;
+    layer->n_tensors = tape->n_adapters;
+}
+
 void dl_tape_end(struct dl_tape *tape, struct dl_arena *arena)
 {
     struct dl_layer *const layer = tape->layer;
@@ -281,6 +304,7 @@ void dl_tape_end(struct dl_tape *tape, struct dl_arena *arena)
     write_forward(tape);
     write_backward(tape);
     layer->n_needed = count_needed(tape);
+    if (tape->frozen) freeze(tape);
     dl_free(tape->steps);
     *tape = (struct dl_tape){0};
 }

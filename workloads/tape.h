@@ -17,6 +17,9 @@ struct dl_tape {
     struct dl_work next; /* what the next kernel is given, as far as it must be told; its kernel means nothing */
     enum dl_block_module module; /* set while its kernels are written down, and what is saved of them */
     enum dl_block_result result; /* set while the products are written down that make it */
+    bool frozen;                 /* nothing is trained but the products of adapters */
+    bool is_below;               /* nothing before it is trained: nobody needs a gradient of what kernels are given */
+    double adapters, n_adapters; /* parameters of these, and the tensors that they are */
 };
 
 void dl_tape_begin(struct dl_tape *tape, struct dl_layer *layer, const char *name);
@@ -37,13 +40,14 @@ struct dl_product {
     struct dl_pixels given, made; /* as in struct dl_kernel, of a convolution */
     double window, stride, pad;
     bool has_bias;
-    bool of_activations;  /* the second operand is data: both gradients are needed at once */
-    bool shares_weights;  /* they are the parameters of another layer */
-    bool stays_wide;      /* never with quantised operands */
-    bool moves_tokens;    /* as in struct dl_kernel */
-    bool masked;          /* as in struct dl_kernel */
-    bool is_first;        /* nobody needs the gradient of its input */
-    double for_key_heads; /* as in struct dl_work */
+    bool of_activations;             /* the second operand is data: both gradients are needed at once */
+    bool shares_weights;             /* they are the parameters of another layer */
+    bool stays_wide;                 /* never with quantised operands */
+    bool moves_tokens;               /* as in struct dl_kernel */
+    bool masked;                     /* as in struct dl_kernel */
+    bool is_first;                   /* nobody needs the gradient of its input */
+    double for_key_heads;            /* as in struct dl_work */
+    enum dl_adapter_product adapter; /* as in struct dl_kernel: it takes what has entered, and what it makes stays */
     bool stays; /* what it sums over the inner dimension is added to what another sums, and leaves with that */
 };
 void dl_tape_product(struct dl_tape *tape, const struct dl_product *product);

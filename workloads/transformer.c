@@ -140,8 +140,13 @@ void dl_block_residual(struct dl_block *b)
     b->tape.layer->saved.outside_bytes += DL_MASK_BYTES * b->elements;
 }
 
-void dl_block_save_operand(struct dl_block *b, double elements, dl_dimensions by, bool is_needed_wide)
+void dl_block_save_operand(struct dl_block *b, double elements, dl_dimensions by, bool is_needed_wide,
+                           enum dl_adapter_target target)
 {
+    if (dl_block_is_frozen(b)) {
+        dl_block_save_frozen(b, elements, by, is_needed_wide, target);
+        return;
+    }
     struct dl_saved *const saved = dl_tape_saved(&b->tape);
     const double bytes = DL_ACTIVATION_BYTES * elements;
     const bool inside = by & DL_BY_INNER;
@@ -152,41 +157,64 @@ void dl_block_save_operand(struct dl_block *b, double elements, dl_dimensions by
         *(inside ? &saved->operands_inside_bytes : &saved->operands_outside_bytes) += bytes;
 }
 
-static void linear(struct dl_block *b, const struct dl_branch *made, double inputs, struct dl_kernel_dimensions by,
-                   bool has_bias)
+struct linear {
+    struct dl_branch made;
+    double inputs;
+    struct dl_kernel_dimensions by;
+    bool has_bias;
+    enum dl_adapter_target target;
+};
+
+static void linear(struct dl_block *b, const struct linear *l)
 {
-    dl_tape_product(&b->tape,
-                    &(struct dl_product){made->name, 1, b->tokens, made->outputs, inputs, by, .has_bias = has_bias,
-                                         .stays = b->sums_later, .for_key_heads = made->for_key_heads});
+    const struct dl_adapted on = {.inputs = l->inputs, .outputs = l->made.outputs, .by = l->by};
+    const bool is_target = dl_block_is_target(b, l->target);
+    if (is_target) dl_block_before_adapter(b, &on);
+    dl_tape_product(&b->tape, &(struct dl_product){l->made.name, 1, b->tokens, l->made.outputs, l->inputs, l->by,
+                                                   .has_bias = l->has_bias, .stays = b->sums_later,
+                                                   .for_key_heads = l->made.for_key_heads});
+    if (is_target) dl_block_adapter(b, &on);
 }
 
 void dl_block_linear(struct dl_block *b, const char *name, double outputs, double inputs,
-                     struct dl_kernel_dimensions by)
+                     struct dl_kernel_dimensions by, enum dl_adapter_target target)
 {
-    linear(b, &(struct dl_branch){name, outputs, 0}, inputs, by, b->o->bias);
+    linear(b, &(struct linear){{name, outputs, 0}, inputs, by, b->o->bias, target});
+    if (dl_block_is_target(b, target)) b->tape.is_below = false;
 }
 
-void dl_block_branches(struct dl_block *b, const char *name, const struct dl_branch *branches, size_t n, bool has_bias)
+void dl_block_branches(struct dl_block *b, const struct dl_branches *all)
 {
-    const double hidden = (double)b->o->hidden, moved_by_sum = 3;
-    struct dl_branch all = {.name = name};
-    for (size_t i = 0; i < n; i++) {
-        all.outputs += branches[i].outputs;
-        all.for_key_heads += branches[i].for_key_heads;
+    const double moved_by_sum = 3;
+    struct linear l = {.made.name = all->name,
+                       .inputs = (double)b->o->hidden,
+                       .by = dl_first_of_pair,
+                       .has_bias = all->has_bias,
+                       .target = all->target};
+    for (size_t i = 0; i < all->n; i++) {
+        l.made.outputs += all->each[i].outputs;
+        l.made.for_key_heads += all->each[i].for_key_heads;
     }
-    if (!b->apart) {
-        linear(b, &all, hidden, dl_first_of_pair, has_bias);
-        return;
+    if (b->apart) {
+        if (!b->tape.inside) dl_tape_enter(&b->tape, b->elements);
+        dl_tape_pass(&b->tape,
+                     &(struct dl_tape_pass){"branches", DL_ACTIVATION, .operation = "residual",
+                                            .input_gradient = (double)(all->n - 1) * moved_by_sum * b->elements});
+    } else {
+        linear(b, &l);
     }
-    if (!b->tape.inside) dl_tape_enter(&b->tape, b->elements);
-    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"branches", DL_ACTIVATION, .operation = "residual",
-                                                  .input_gradient = (double)(n - 1) * moved_by_sum * b->elements});
-    for (size_t i = 0; i < n; i++) linear(b, &branches[i], hidden, dl_first_of_pair, has_bias);
+    for (size_t i = 0; i < all->n && b->apart; i++) {
+        l.made = all->each[i];
+        linear(b, &l);
+    }
+    if (dl_block_is_target(b, all->target)) b->tape.is_below = false;
 }
 
 void dl_block_begin(struct dl_block *b, struct dl_layer *layer, const char *name)
 {
     dl_tape_begin(&b->tape, layer, name);
+    b->tape.frozen = dl_block_is_frozen(b);
+    b->tape.is_below = b->tape.frozen && b->is_first;
     layer->output_elements = b->elements;
 }
 
@@ -206,8 +234,8 @@ static void join_next_token(struct dl_block *b)
                                                   .weight_gradient = 3 * b->elements, .operation = "embedding"});
     dl_block_norm(b, "embedding_norm", hidden);
     dl_block_norm(b, "hidden_norm", hidden);
-    dl_block_save_operand(b, joined * b->elements, DL_ACTIVATION, false);
-    dl_block_linear(b, "join", hidden, joined * hidden, dl_of_no_pair);
+    dl_block_save_operand(b, joined * b->elements, DL_ACTIVATION, false, DL_NO_TARGET);
+    dl_block_linear(b, "join", hidden, joined * hidden, dl_of_no_pair, DL_NO_TARGET);
 }
 
 /* Both take the input of the block; partial sums of both are added before they leave (GPT-J; GPT-NeoX, Black et al.
@@ -221,7 +249,7 @@ static void add_halves_in_parallel(struct dl_block *b)
     dl_block_attend(b);
     b->sums_later = false;
     if (b->o->parallel_norms == 2) {
-        dl_block_save_operand(b, b->elements, DL_ACTIVATION, false); /* of fc1 */
+        dl_block_save_operand(b, b->elements, DL_ACTIVATION, false, DL_TARGET_FC1);
         dl_tape_enter(&b->tape, b->elements);
     }
     dl_block_feed(b);
@@ -286,22 +314,25 @@ static void lay_blocks(struct dl_block *b, struct dl_layer *out, struct dl_arena
         const bool in_windows = block_has_window(b->o, i), has_experts = block_has_experts(b->o, i);
         struct dl_layer *const block = &made[in_windows][has_experts];
         b->in_windows = in_windows;
+        b->is_first = i == 0;
         if (!is_made[in_windows][has_experts]) build_block(b, has_experts, false, block, arena);
-        is_made[in_windows][has_experts] = true;
+        is_made[in_windows][has_experts] = !(b->is_first && dl_block_is_frozen(b)); /* below it nothing is trained */
         out[i] = *block;
     }
-    b->in_windows = false;
+    b->in_windows = b->is_first = false;
 }
 
 static void set_flop(const struct dl_transformer *o, struct dl_model *out)
 {
     const double passes = 3; /* backward has two products for each of forward, but for the first layer */
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++) {
-        double forward = 0;
-        for (size_t i = 0; i < out->n_layers; i++)
+        double forward = 0, unneeded = 0;
+        for (size_t i = 0; i < out->n_layers; i++) {
             forward += dl_layer_model_flop(&out->layers[i], dl_expert_padding(o), (enum dl_flop_count)count);
+            unneeded += dl_layer_unneeded_flop(&out->layers[i], (enum dl_flop_count)count);
+        }
         const double first = dl_layer_model_flop(&out->layers[0], 1, (enum dl_flop_count)count);
-        out->model_flop_per_sample[count] = (passes * forward - first) / out->samples;
+        out->model_flop_per_sample[count] = (passes * forward - first - unneeded) / out->samples;
     }
 }
 
@@ -311,6 +342,7 @@ static void lay_model(const struct dl_transformer *o, const struct dl_build *bui
     struct dl_block b = {.o = o, .samples = build->samples, .tokens = tokens, .elements = tokens * (double)o->hidden};
     b.flash = build->flash && !(build->unfused_groups && o->kv_heads < o->heads);
     b.gathers_key_heads = build->gathers_key_heads;
+    if (!out->lacks_adapters) b.adapters = build->adapters;
     b.apart = build->projections_apart && o->projections == DL_APART;
     const size_t n_blocks = (size_t)(o->layers + o->mtp_layers);
     struct dl_layer predicting = {0};
@@ -341,6 +373,7 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     struct dl_transformer o = completed(options);
     if (!json_object_get(build->doc.value, "qkv_bias")) o.qkv_bias = o.bias;
     if (build->without_dropout && !json_object_get(build->doc.value, "dropout")) o.dropout = false;
+    out->lacks_adapters = dl_transformer_lacks_adapters(&o);
     lay_model(&o, build, out);
     out->tokens_per_sample = (double)o.seq;
     out->hidden = (double)o.hidden;

@@ -46,6 +46,8 @@ struct dl_block {
     bool apart;             /* the linear layers of one input are products of their own */
     bool in_windows;        /* its tokens attend to the last `window` ones only */
     bool gathers_key_heads; /* as in struct dl_model_code */
+    struct dl_adapters adapters;
+    bool is_first;   /* among the blocks */
     bool sums_later; /* what the second product of a pair makes is added to what another makes before it leaves */
 };
 
@@ -60,11 +62,27 @@ void dl_block_residual(struct dl_block *block);
 
 /* What a linear layer is given, inside or outside of pairs, is saved for its backward; is_needed_wide: and for
  * something else, which has no use for a narrow copy. */
-void dl_block_save_operand(struct dl_block *block, double elements, dl_dimensions by, bool is_needed_wide);
+void dl_block_save_operand(struct dl_block *block, double elements, dl_dimensions by, bool is_needed_wide,
+                           enum dl_adapter_target target);
 
 /* A linear layer: the first of a pair, the second, or of none. */
 void dl_block_linear(struct dl_block *block, const char *name, double outputs, double inputs,
-                     struct dl_kernel_dimensions by);
+                     struct dl_kernel_dimensions by, enum dl_adapter_target target);
+
+/* An adapter on a linear layer, before that, where gradients of what both are given are summed, and after it; and what
+ * a frozen layer and so many adapters keep of what they are given. */
+struct dl_adapted {
+    double inputs, outputs; /* of the layer */
+    struct dl_kernel_dimensions by;
+};
+bool dl_block_is_frozen(const struct dl_block *block);
+bool dl_block_is_target(const struct dl_block *block, enum dl_adapter_target target);
+void dl_block_before_adapter(struct dl_block *block, const struct dl_adapted *on);
+void dl_block_adapter(struct dl_block *block, const struct dl_adapted *on);
+void dl_block_save_frozen(struct dl_block *block, double elements, dl_dimensions by, bool is_needed,
+                          enum dl_adapter_target target);
+/* Why the model can have none; NULL: it can. */
+const char *dl_transformer_lacks_adapters(const struct dl_transformer *o);
 
 /* Column-parallel linear layers of one input of the model's width, with biases or without: one product called `name`,
  * or one each where the code has them apart, whose input gradients are then summed. */
@@ -73,8 +91,14 @@ struct dl_branch {
     double outputs;
     double for_key_heads; /* of its results: as in struct dl_work */
 };
-void dl_block_branches(struct dl_block *block, const char *name, const struct dl_branch *branches, size_t n,
-                       bool has_bias);
+struct dl_branches {
+    const char *name;
+    const struct dl_branch *each;
+    size_t n;
+    bool has_bias;
+    enum dl_adapter_target target;
+};
+void dl_block_branches(struct dl_block *block, const struct dl_branches *branches);
 
 /* Layers of the model, the first and the last; dl_tape_begin for any. */
 void dl_block_begin(struct dl_block *block, struct dl_layer *layer, const char *name);

@@ -54,6 +54,33 @@ enum dl_block_result {
 };
 extern const char *const dl_results[]; /* their names, from that of QKV on; then NULL */
 
+/* Linear layers of a block that adapters of low rank (LoRA) can go on. */
+enum dl_adapter_target {
+    DL_NO_TARGET,
+    DL_TARGET_QKV,
+    DL_TARGET_PROJECTION,
+    DL_TARGET_FC1, /* of a block without experts */
+    DL_TARGET_FC2,
+    DL_N_TARGETS,
+};
+extern const char *const dl_adapter_targets[]; /* their names, from that of QKV on; then NULL */
+
+/* The two products of an adapter, y = x A B, on a layer that is the first of a pair (columns) or the second (rows). */
+enum dl_adapter_product {
+    DL_NO_ADAPTER,
+    DL_ADAPTER_IN_OF_COLUMNS,  /* A: makes columns of low rank */
+    DL_ADAPTER_IN_OF_ROWS,     /* A: sums over the inner dimension */
+    DL_ADAPTER_OUT_OF_COLUMNS, /* B: makes the inner dimension */
+    DL_ADAPTER_OUT_OF_ROWS,    /* B: makes what leaves */
+};
+
+/* Adapters that are trained while all else of the model is frozen (Hu et al. 2021, arXiv 2106.09685). */
+struct dl_adapters {
+    double rank;      /* 0: there are none, and nothing is frozen */
+    uint32_t targets; /* 1 << enum dl_adapter_target each */
+    bool dropout;     /* of what each is given */
+};
+
 struct dl_kernel {
     enum dl_kernel_kind kind;
     enum dl_kernel_pass pass;
@@ -89,6 +116,9 @@ struct dl_kernel {
     enum dl_block_result result; /* product or attention: what it makes, or a part of that */
     double table;                /* look-up: elements of its table, which are parameters */
     bool has_bias;               /* product: a bias is added to its result */
+    bool frozen;                 /* product: its weights are not trained, so nothing is kept for a gradient of them */
+    bool is_below;               /* nothing before it is trained, so it has no gradient of what it is given */
+    enum dl_adapter_product adapter; /* product: which of an adapter */
     bool accumulates; /* its result is added to sums in fp32, as gradients of weights are; the software decides */
 };
 
@@ -120,6 +150,7 @@ struct dl_saved {
      * as the product takes it; and what others need as it is, beside which they keep a narrow copy. */
     double operands_outside_bytes, operands_inside_bytes;
     double copied_outside_bytes, copied_inside_bytes;
+    double adapted_bytes;   /* of outside_bytes, what adapters are given: whole on every tensor rank */
     double gathered_bytes;  /* of operands_outside_bytes, what experts are given: whole on ranks that share experts */
     double pooled_elements; /* results of max pools, whose places in their windows some keep; in no other count */
 };
@@ -130,6 +161,7 @@ struct dl_layer {
     const char *name;                             /* "embedding", "block", "head", "conv3_1" */
     double parameters_inside, parameters_outside; /* divided by tensor parallelism, and not; a tied head has none */
     double expert_parameters;                     /* divided by expert parallelism; not in the two above */
+    double frozen_inside, frozen_outside;         /* parameters that are not trained; not in those above */
     double n_tensors;                             /* that the parameters are: optimizers go through them one by one */
     struct dl_work *forward, *backward;
     size_t n_forward, n_backward;
@@ -176,6 +208,7 @@ struct dl_model {
                             had its own; 0: none do */
     double copied_parameters; /* that the layers have more than the model, for these copies */
     struct dl_samples data;
+    const char *lacks_adapters; /* where they are asked for: why there are none; NULL: there are */
 };
 
 /* How the code of a framework writes a model down. */
@@ -188,6 +221,7 @@ struct dl_model_code {
     bool gathers_key_heads; /* with fewer heads of keys and values than ranks: ranks compute parts of these and gather
                                them; else each has a copy of the weights of its head */
     uint32_t head_ways;     /* tensor ranks that share the heads of attention, of which each needs keys; 0: one */
+    struct dl_adapters adapters;
 };
 
 /* What a builder is asked for besides its options. */
@@ -196,6 +230,7 @@ struct dl_build {
     double samples;
     bool flash, unfused_groups, projections_apart, without_dropout, gathers_key_heads; /* as in struct dl_model_code */
     uint32_t head_ways;
+    struct dl_adapters adapters;
     struct dl_arena *arena; /* what the model points to lives here */
 };
 
@@ -233,8 +268,10 @@ double dl_counted_flop(const struct dl_kernel *k, double flop, enum dl_flop_coun
 const char *dl_kernel_operation(const struct dl_kernel *k);
 /* It is a product whose result others wait for, so that pieces of it can go beside those of a collective. */
 bool dl_work_has_pieces(const struct dl_work *work);
+/* Those that are trained. */
 double dl_layer_parameters(const struct dl_layer *layer);
 double dl_model_parameters(const struct dl_model *model);
+double dl_model_frozen(const struct dl_model *model); /* and those that are not */
 /* The first kernel of its forward of which is_it is true; NULL if there is none. */
 const struct dl_kernel *dl_model_find(const struct dl_model *model, bool (*is_it)(const struct dl_kernel *));
 

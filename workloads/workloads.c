@@ -43,6 +43,7 @@ static enum dl_status read_options(struct dl_json doc, const struct dl_workload_
 
 const char *const dl_modules[] = {"core_attn", "layernorm",      "mla_up_proj", "mlp",
                                   "moe_act",   "shared_experts", "moe",         NULL};
+const char *const dl_adapter_targets[] = {"qkv", "projection", "fc1", "fc2", NULL};
 const char *const dl_results[] = {"qkv", "context", "projection", "fc1", NULL};
 
 void dl_saved_add(struct dl_saved *sum, const struct dl_saved *part)
@@ -57,6 +58,7 @@ void dl_saved_add(struct dl_saved *sum, const struct dl_saved *part)
     sum->operands_inside_bytes += part->operands_inside_bytes;
     sum->copied_outside_bytes += part->copied_outside_bytes;
     sum->copied_inside_bytes += part->copied_inside_bytes;
+    sum->adapted_bytes += part->adapted_bytes;
     sum->gathered_bytes += part->gathered_bytes;
     sum->pooled_elements += part->pooled_elements;
 }
@@ -110,11 +112,13 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_mo
                                    .without_dropout = code.without_dropout,
                                    .gathers_key_heads = code.gathers_key_heads,
                                    .head_ways = code.head_ways,
+                                   .adapters = code.adapters,
                                    .arena = arena};
     const struct dl_workload_kind *kind;
     if (dl_check_schema(doc, "workload", arena, err) || find_kind(doc, &kind, arena, err)) return err->status;
     void *const options = dl_arena_alloc(arena, kind->options_size);
-    *out = (struct dl_model){.name = dl_document_name(doc, arena), .samples = samples};
+    *out = (struct dl_model){
+        .name = dl_document_name(doc, arena), .samples = samples, .lacks_adapters = "it is no transformer"};
     if (read_options(doc, kind, options, arena, err) || read_samples(doc, &out->data, arena, err)) return err->status;
     if (kind->build(options, &build, out, err)) return err->status;
     for (size_t i = 0; i < out->n_layers; i++) out->layers[i].index = (uint32_t)i;
@@ -193,6 +197,14 @@ double dl_model_parameters(const struct dl_model *model)
     return sum;
 }
 
+double dl_model_frozen(const struct dl_model *model)
+{
+    double sum = 0;
+    for (size_t i = 0; i < model->n_layers; i++)
+        sum += model->layers[i].frozen_inside + model->layers[i].frozen_outside;
+    return sum;
+}
+
 const struct dl_kernel *dl_model_find(const struct dl_model *model, bool (*is_it)(const struct dl_kernel *))
 {
     for (size_t i = 0; i < model->n_layers; i++)
@@ -210,6 +222,17 @@ double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding, 
         const struct dl_kernel *const k = &layer->forward[i].kernel;
         if (!k->moves_tokens)
             sum += dl_counted_flop(k, dl_kernel_flop(k), count) / (dl_kernel_is_of_experts(k) ? expert_padding : 1);
+    }
+    return sum;
+}
+
+double dl_layer_unneeded_flop(const struct dl_layer *layer, enum dl_flop_count count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < layer->n_forward; i++) {
+        const struct dl_kernel *const k = &layer->forward[i].kernel;
+        const double of_input = dl_kernel_is_core_attention(k) ? 2 : 1;
+        sum += dl_counted_flop(k, dl_kernel_flop(k), count) * (k->frozen + (k->is_below ? of_input : 0));
     }
     return sum;
 }

@@ -15,6 +15,9 @@ extern const struct dl_workload_kind dl_workload_mlp;
 /* Forward flop of a layer, without the padding of experts, which is a factor on their work. */
 double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding, enum dl_flop_count count);
 
+/* Flop of gradients that nobody needs: of frozen weights, and of what is given to kernels below all adapters. */
+double dl_layer_unneeded_flop(const struct dl_layer *layer, enum dl_flop_count count);
+
 /* Set model_flop_per_sample of a model without attention: all work forward and backward, as it is listed. */
 void dl_model_set_flop(struct dl_model *model);
 

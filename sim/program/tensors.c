@@ -4,6 +4,7 @@
 
 const char *const dl_tensor_names[] = {
     [DL_TENSOR_PARAMETERS] = "parameters",
+    [DL_TENSOR_FROZEN] = "frozen",
     [DL_TENSOR_GRADIENTS] = "gradients",
     [DL_TENSOR_OPTIMIZER] = "optimizer",
     [DL_TENSOR_SAVED] = "saved",
@@ -28,6 +29,7 @@ const char *const dl_tensor_names[] = {
     [DL_TENSOR_UPDATING] = "updating",
     [DL_TENSOR_LIBRARIES] = "libraries",
     [DL_TENSOR_HOST_PARAMETERS] = "host_parameters",
+    [DL_TENSOR_HOST_FROZEN] = "host_frozen",
     [DL_TENSOR_HOST_OPTIMIZER] = "host_optimizer",
     [DL_TENSOR_HOST_SAVED] = "host_saved",
     [DL_N_TENSORS] = NULL,
@@ -36,7 +38,8 @@ const char *const dl_tensor_names[] = {
 enum dl_memory_category dl_tensor_category(enum dl_tensor_kind tensor)
 {
     switch (tensor) {
-    case DL_TENSOR_PARAMETERS: return DL_MEMORY_PARAMETERS;
+    case DL_TENSOR_PARAMETERS:
+    case DL_TENSOR_FROZEN: return DL_MEMORY_PARAMETERS;
     case DL_TENSOR_GRADIENTS: return DL_MEMORY_GRADIENTS;
     case DL_TENSOR_OPTIMIZER: return DL_MEMORY_OPTIMIZER;
     case DL_TENSOR_SAVED:
@@ -48,6 +51,7 @@ enum dl_memory_category dl_tensor_category(enum dl_tensor_kind tensor)
     case DL_TENSOR_UPDATING:
     case DL_TENSOR_LIBRARIES: return DL_MEMORY_WORKSPACE;
     case DL_TENSOR_HOST_PARAMETERS:
+    case DL_TENSOR_HOST_FROZEN:
     case DL_TENSOR_HOST_OPTIMIZER:
     case DL_TENSOR_HOST_SAVED: return DL_MEMORY_HOST;
     default: return DL_MEMORY_BUFFERS;

@@ -23,6 +23,7 @@ enum dl_memory_category {
 
 enum dl_tensor_kind {
     DL_TENSOR_PARAMETERS,
+    DL_TENSOR_FROZEN, /* parameters that are not trained */
     DL_TENSOR_GRADIENTS,
     DL_TENSOR_OPTIMIZER,
     DL_TENSOR_SAVED,           /* by the forward for the backward */
@@ -47,6 +48,7 @@ enum dl_tensor_kind {
     DL_TENSOR_UPDATING,        /* what the optimizer needs for a while */
     DL_TENSOR_LIBRARIES,       /* workspaces that libraries keep */
     DL_TENSOR_HOST_PARAMETERS,
+    DL_TENSOR_HOST_FROZEN,
     DL_TENSOR_HOST_OPTIMIZER,
     DL_TENSOR_HOST_SAVED,
     DL_N_TENSORS,

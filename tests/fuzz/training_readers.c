@@ -69,9 +69,11 @@ void read_workload(struct input *in)
     struct dl_device device;
     open_device(in, &device);
     for (size_t i = 0; i < DL_COUNT(attentions) && !in->err.status && parse(in, &doc); i++) {
-        if (!dl_workload_read(doc, 1,
-                              (struct dl_model_code){attentions[i], i % 2 == 0, i % 2 == 1, i % 2 == 0, i % 2 == 1, 4},
-                              in->arena, &model, &in->err))
+        if (!dl_workload_read(
+                doc, 1,
+                (struct dl_model_code){
+                    attentions[i], i % 2 == 0, i % 2 == 1, i % 2 == 0, i % 2 == 1, 4, {i % 2 ? 8 : 0, ~0u, true}},
+                in->arena, &model, &in->err))
             use_model(&model, &device);
         json_decref(doc.value);
     }

@@ -22,13 +22,13 @@ static void open_example(struct dl_session *t, const struct example *e, uint32_t
     open_step(t, &step);
 }
 
-/* The same model on one device, with nothing done about it. */
+/* The same model on one device, with nothing done about it but what says how it is trained. */
 static void open_single(struct dl_session *t, const struct example *e)
 {
     open_step(t, &(struct step){.system = USUAL_SYSTEM,
                                 .workload = workload_of(e),
                                 .head = "'precision':'fp16','devices':1,'global_batch':1",
-                                .stack = ""});
+                                .stack = e->is_of_model ? entry_with(e, e->n[0], arena) : ""});
 }
 
 /* ---- conservation ---- */

@@ -254,6 +254,16 @@ static void draw_workload(gsl_rng *rng, uint32_t n_blocks, struct drawn *out)
     snprintf(out->workload + used, sizeof out->workload - used, "]}");
 }
 
+/* Some jobs train adapters alone. */
+static const char *adapters_of(uint64_t index, const struct drawn *d, const char *stack)
+{
+    static const char *const entries[] = {
+        ",{'name':'lora','rank':16,'targets':['qkv','projection','fc1','fc2'],'dropout':true}",
+        ",{'name':'lora','rank':8,'targets':['projection','fc1']}"};
+    const bool is_dense = !d->is_mlp && !d->has_experts && !strstr(stack, "'grid'");
+    return is_dense && index % 7 == 6 ? entries[index / 7 % 2] : "";
+}
+
 static void draw_job(uint64_t index, struct drawn *out)
 {
     static const char *const orders[] = {"['tensor','context','data','pipeline']",
@@ -282,10 +292,11 @@ static void draw_job(uint64_t index, struct drawn *out)
     draw_workload(rng, n_blocks, out);
     snprintf(out->strategy, sizeof out->strategy,
              "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':%u,'global_batch':%u,"
-             "'microbatch':%u,'precision':'%s','optimizer':'%s','order':%s,'stack':%s,%s]}",
+             "'microbatch':%u,'precision':'%s','optimizer':'%s','order':%s,'stack':%s,%s%s]}",
              w.tensor * w.context * w.pipeline * w.data, w.data * microbatch * micros, microbatch,
              one_of(rng, precisions, 2), one_of(rng, optimizers, 4), one_of(rng, orders, 3), stack,
-             one_of(rng, recomputes, DL_COUNT(recomputes) - out->is_mlp)); /* the last names parts of attention */
+             one_of(rng, recomputes, DL_COUNT(recomputes) - out->is_mlp), /* the last names parts of attention */
+             adapters_of(index, out, stack));
     out->by_message = draw(rng, 4) == 0;
     out->set = out->machine->system[0] == '{' && draw(rng, 2) ? TWO_KINDS : NULL;
     gsl_rng_free(rng);

@@ -21,6 +21,7 @@ struct example {
     double (*sent)(const struct dl_model *m, double n);  /* bytes that pass a port one after the other; NAN: not told */
     double (*again)(const struct dl_model *m, double n); /* flop of a sample beyond those of the model */
     bool spares;                                         /* the larger n, the less memory the fullest device needs */
+    bool is_of_model;                                    /* it says what is trained: one device does so, too */
     bool shares;                                         /* links are shared, which the analytic engine leaves out */
 };
 

@@ -198,7 +198,32 @@ static double held_less(const struct dl_model *m, double n) { return (1 - n / 10
     .strategy = "expert", .entry = "{'name':'expert','ways':#" more "}", .beside = DATA, .workload = TWO_WITH_EXPERTS, \
     .counts = REPLICAS
 
+/* Beside the model its adapters, in four blocks: rows of A and columns of B, of four layers. */
+static double held_with_adapters(const struct dl_model *m, double n)
+{
+    const double hidden = 64, blocks = 4, rows = hidden * (1 + 1 + 1 + 4), columns = hidden * (3 + 1 + 4 + 1);
+    const double block = 12 * hidden * hidden + 13 * hidden, ends = (512 + 32 + 2) * hidden; /* with biases and norms */
+    check_close("adapters", dl_model_parameters(m), blocks * n * (rows + columns), 0);
+    return blocks * (block + n * (rows + columns)) + ends;
+}
+
+static double held_with_frozen(const struct dl_model *m, double n)
+{
+    check_close("adapters", dl_model_parameters(m), 4 * n * (64 + 64), 0);
+    return dl_model_parameters(m) + dl_model_frozen(m);
+}
+
 static const struct example every_example[] = {
+    {.strategy = "lora",
+     .entry = "{'name':'lora','rank':#,'targets':['qkv','projection','fc1','fc2'],'dropout':true}",
+     .n = {8},
+     .is_of_model = true,
+     .held = held_with_adapters},
+    {.strategy = "lora",
+     .entry = "{'name':'lora','rank':#,'targets':['projection']}",
+     .n = {8},
+     .is_of_model = true,
+     .held = held_with_frozen},
     {.strategy = "data", .entry = DATA, .counts = REPLICAS, .n = {1, 2, 8}, .sent = sent_by_sums},
     {.strategy = "data",
      .entry = "{'name':'data','overlap':true,'exchange':'direct_ring'}",

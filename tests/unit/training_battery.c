@@ -69,6 +69,8 @@ static bool is_mode(const struct asked *a, const char *mode)
     return strcmp(json_string_value(json_object_get(entry_of(a, "recompute"), "mode")), mode) == 0;
 }
 
+static bool has_adapters(const struct asked *a) { return entry_of(a, "lora"); }
+
 static bool has_grid(const struct asked *a) { return json_object_get(entry_of(a, "tensor"), "grid"); }
 
 static double key_heads(const json_t *workload) { return key_of(workload, "kv_heads", key_of(workload, "heads", 0)); }
@@ -171,7 +173,7 @@ static bool keeps_results(const struct asked *a)
 }
 
 /* What results that are kept spare, and what products that move tokens take, is in recompute_results.c and
- * workload_layers.c. */
+ * workload_layers.c; flop and bytes of adapters are in lora.c. */
 static bool is_compared(const struct asked *a)
 {
     return !keeps_results(a) && !json_object_get(a->workload, "routes_by_gemms");
@@ -179,6 +181,7 @@ static bool is_compared(const struct asked *a)
 
 static void check_flop(const struct drawn *d, const struct asked *a, const struct dl_session *t)
 {
+    if (has_adapters(a)) return;
     const double expected = expected_flop(a, t, true), model = expected_flop(a, t, false), played = played_flop(t);
     if (strcmp(t->software.code.attention, "unfused") == 0) /* fused attention leaves out what the mask hides */
         ck_assert_msg(fabs(model - t->lowered.model_flop[DL_FLOP_FULL]) <= 1e-9 * model,
@@ -240,10 +243,17 @@ static bool head_is_apart(const struct asked *a, const struct dl_session *t)
     return is_kind(a->workload, "transformer") && s->n_paths == 1 && s->stage_of[0] != s->stage_of[s->n_positions - 1];
 }
 
+static double adapters_of_rank(const struct asked *a, const struct dl_session *t)
+{
+    const struct parameter_counts all = {.inside = has_adapters(a) ? dl_model_parameters(&t->model) : 0};
+    return rank_parameters(a, t, all);
+}
+
 static double expected_parameters(const struct asked *a, const struct dl_session *t)
 {
     const struct parameter_counts table = {.inside = count_table(a->workload)};
-    return rank_parameters(a, t, count_parameters(a->held)) + (head_is_apart(a, t) ? rank_parameters(a, t, table) : 0);
+    return rank_parameters(a, t, count_parameters(a->held)) + adapters_of_rank(a, t) +
+           (head_is_apart(a, t) ? rank_parameters(a, t, table) : 0);
 }
 
 static void check_memory(const struct drawn *d, const struct asked *a, const struct dl_session *t)
@@ -300,7 +310,7 @@ static void check_sums(const struct drawn *d, const struct asked *a, const struc
     if (option(a, "tensor", "ways", 1) == 1 || has_grid(a) || json_object_get(tensor, "overlap_chunks") ||
         (!d->is_mlp && key_heads(a->workload) < option(a, "tensor", "ways", 1)) || d->has_experts ||
         option(a, "context", "ways", 1) > 1 || key_of(a->workload, "parallel_norms", 0) > 0 ||
-        json_object_get(entry_of(a, "recompute"), "keeps"))
+        json_object_get(entry_of(a, "recompute"), "keeps") || has_adapters(a))
         return;
     const double blocks = count_blocks(a->workload), of_block = d->is_mlp ? 1 : 2;
     const double expected =
@@ -354,7 +364,8 @@ static void check_gradients(const struct drawn *d, const struct asked *a, const 
     const double bytes = is_pure ? activation_bytes(a) : fmax(activation_bytes(a), t->software.gradient_bytes);
     const double micros = key_of(a->strategy, "global_batch", 0) / replicas / key_of(a->strategy, "microbatch", 1);
     const double times = json_object_get(entry_of(a, "data"), "when") ? micros : 1; /* in every micro-batch */
-    const double expected = copies > 1 ? expected_parameters(a, t) * bytes * times : 0;
+    const double trained = has_adapters(a) ? adapters_of_rank(a, t) : expected_parameters(a, t);
+    const double expected = copies > 1 ? trained * bytes * times : 0;
     n_with_gradients += expected > 0;
     ck_assert_msg(fabs(sum - expected) <= 1e-9 * expected, "%s: %.12g bytes of gradients, not %.12g", d->strategy, sum,
                   expected);
