@@ -238,6 +238,7 @@ struct dl_kernel dl_kernel_instead(const struct dl_kernel_rule *rule, const stru
     struct dl_kernel done = *k;
     done.elements *= rule->moves + rule->expert_moves * experts * k->tokens;
     done.flop_per_element *= done.elements > 0 ? k->elements / done.elements : 0;
+    done.products_per_element *= done.elements > 0 ? k->elements / done.elements : 0;
     done.unit_s = rule->unit_s * k->elements;
     if (rule->as) done.operation = rule->as;
     return done;

@@ -14,6 +14,7 @@ struct sizes {
     double values;  /* tokens x heads x their size: x, z and what the mixer makes */
     double vectors; /* tokens x groups x state size: B, and as many of C */
     double steps;   /* tokens x heads: dt */
+    double decays;  /* dt and the sums of what it decays by, in fp32 */
     double states;  /* chunks x heads x head size x state size */
     double scores;  /* chunks x groups x their length^2 */
     double columns; /* of z, x, B, C and dt together, for a token */
@@ -28,6 +29,7 @@ static struct sizes sizes_of(const struct dl_block *b)
     return (struct sizes){.values = b->tokens * width,
                           .vectors = b->tokens * grouped,
                           .steps = b->tokens * heads,
+                          .decays = 2 * fp32 * b->tokens * heads,
                           .states = b->tokens / chunk * width * (double)o->state_size,
                           .scores = b->tokens * chunk * (double)o->state_groups,
                           .columns = 2 * width + 2 * grouped + heads};
@@ -47,30 +49,53 @@ static void short_convolution(struct dl_block *b, const struct sizes *s)
     b->tape.layer->n_tensors += 2;
 }
 
-/* Backward computes states and scores of the chunks again. Of what it does then, gradients of x stand with the scan,
- * those of B with the states that it makes, and the products of chunks with those of C and B. */
+/* The states that chunks end with; backward once more, and the gradient of B. */
+static void states_of_chunks(struct dl_block *b, const struct sizes *s)
+{
+    const double again = s->values + s->vectors + s->decays + fp32 * s->states;
+    const double of_b = s->values + s->states + (1 + fp32) * s->vectors + s->decays + fp32 * s->steps;
+    const double products = s->values * (double)b->o->state_size;
+    dl_tape_pass(&b->tape,
+                 &(struct dl_tape_pass){"chunk_states", DL_INSIDE, .forward = again, .input_gradient = again + of_b,
+                                        .products = products, .backward_products = 2 * products});
+    add_pass(b, "pass_states", (fp32 + 1) * s->states, (2 * fp32 + 2 * fp32 + 2) * s->states);
+}
+
+/* Of all tokens of a chunk with each other, for a group; backward once more, and two for the gradients of C and B. */
+static void scores_of_chunks(struct dl_block *b, const struct sizes *s)
+{
+    const double again = 2 * s->vectors + fp32 * s->scores, each = fp32 * s->scores + (1 + fp32 + 1) * s->vectors;
+    const double products = s->scores * (double)b->o->state_size;
+    dl_tape_pass(&b->tape,
+                 &(struct dl_tape_pass){"chunk_scores", DL_INSIDE, .forward = again, .input_gradient = again + 2 * each,
+                                        .products = products, .backward_products = 3 * products});
+}
+
+/* From states before a chunk and scores in it to what z gates. Backward kernels for z, the states, x, C, the scores and
+ * the decays, of which each reads its operands; a causal mask halves what scores take. */
+static void outputs_of_chunks(struct dl_block *b, const struct sizes *s)
+{
+    const double z = 6 * s->values, states = s->values + s->vectors + fp32 * s->states;
+    const double x = 3 * s->values + fp32 * s->scores + s->vectors + s->states + s->decays + fp32 * s->steps;
+    const double c = s->values + s->states + (1 + fp32) * s->vectors + s->decays;
+    const double scores = 2 * s->values + fp32 * s->scores + s->decays, decays = scores;
+    const double by_state = s->values * (double)b->o->state_size, in_chunk = s->values * (double)b->o->state_chunk / 2;
+    const double flop_per_state = 7; /* as Megatron-LM counts (training/training.py, mamba_layer_flops) */
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"chunk_scan", DL_INSIDE,
+                                                  .forward = 4 * s->values + s->vectors + s->decays + fp32 * s->scores +
+                                                             s->states,
+                                                  .input_gradient = z + states + x + c + scores + decays,
+                                                  .flop = flop_per_state * by_state, .products = by_state + in_chunk,
+                                                  .backward_products = 3 * (by_state + in_chunk)});
+}
+
 static void scan(struct dl_block *b, const struct sizes *s)
 {
-    const double decays = 2 * fp32 * s->steps; /* dt and the sums of what it decays by */
-    const double states = s->values + s->vectors + decays + fp32 * s->states;
-    const double scores = 2 * s->vectors + fp32 * s->scores;
-    add_pass(b, "chunk_decay", s->steps + decays, (1 + 2) * s->steps + decays + (2 + 2 * fp32) * s->steps);
-    add_pass(b, "chunk_states", states,
-             states + s->values + s->states + (1 + fp32) * s->vectors + decays + fp32 * s->steps);
-    add_pass(b, "pass_states", (fp32 + 1) * s->states, (2 * fp32 + 2 * fp32 + 2) * s->states);
-    add_pass(b, "chunk_scores", scores, scores + 2 * (fp32 * s->scores + (1 + fp32 + 1) * s->vectors));
-
-    const double gate = 6 * s->values, of_states = s->values + s->vectors + fp32 * s->states;
-    const double of_x = 3 * s->values + fp32 * s->scores + s->vectors + s->states + decays + fp32 * s->steps;
-    const double of_c = s->values + s->states + (1 + fp32) * s->vectors + decays;
-    const double of_scores = 2 * s->values + fp32 * s->scores + decays;
-    const double of_decays = 2 * s->values + fp32 * s->scores + decays;
-    const double flop_per_state = 7; /* as Megatron-LM counts (training.py, mamba_layer_flops) */
-    dl_tape_pass(&b->tape,
-                 &(struct dl_tape_pass){"chunk_scan", DL_INSIDE,
-                                        .forward = 4 * s->values + s->vectors + decays + fp32 * s->scores + s->states,
-                                        .input_gradient = gate + of_states + of_x + of_c + of_scores + of_decays,
-                                        .flop = flop_per_state * s->values * (double)b->o->state_size});
+    const double again = s->steps + s->decays, gradients = (2 + 2 * fp32) * s->steps;
+    add_pass(b, "chunk_decay", again, 2 * s->steps + again + gradients);
+    states_of_chunks(b, s);
+    scores_of_chunks(b, s);
+    outputs_of_chunks(b, s);
     const double vectors_of_heads = 3; /* A, D and the bias of dt */
     b->tape.layer->parameters_inside += vectors_of_heads * (double)b->o->state_heads;
     b->tape.layer->n_tensors += vectors_of_heads;

@@ -199,14 +199,16 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
     if (pass->forward > 0) {
         kernel.tokens = pass->tokens / pass->forward;
         kernel.flop_per_element = pass->flop / pass->forward;
+        kernel.products_per_element = pass->products / pass->forward;
         add_forward(step, &kernel);
     }
     kernel.drops = false;
     kernel.elements = pass->input_gradient;
     kernel.tokens = pass->input_gradient > 0 ? pass->tokens / pass->input_gradient : 0;
     kernel.flop_per_element = pass->input_gradient > 0 ? 2 * pass->flop / pass->input_gradient : 0;
+    kernel.products_per_element = pass->input_gradient > 0 ? pass->backward_products / pass->input_gradient : 0;
     if (pass->input_gradient > 0) add_gradient(tape, step, &kernel, DL_GRADIENT_INPUT);
-    kernel.flop_per_element = 0;
+    kernel.flop_per_element = kernel.products_per_element = 0;
     kernel.elements = pass->weight_gradient;
     if (pass->weight_gradient > 0 && !tape->frozen) add_gradient(tape, step, &kernel, DL_GRADIENT_WEIGHT);
     if (pass->found > 0) leave(tape, step, pass->found);

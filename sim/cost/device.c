@@ -237,7 +237,7 @@ static struct dl_price bound_by_instructions(const struct dl_device *d, const st
                                              enum dl_precision precision, double instructions_s)
 {
     struct dl_kernel moved = *k;
-    moved.unit_s = 0;
+    moved.unit_s = moved.products_per_element = 0;
     struct dl_price price = dl_price(d, &moved, precision);
     price.seconds = fmax(price.seconds, instructions_s);
     return price;
@@ -281,7 +281,7 @@ struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, e
     if (d->convolutions && k->kind == DL_KERNEL_CONV) return as_there(d, k, precision, modelled);
     if (d->chip && is_of_chip(k)) return no_faster(d, k, precision, modelled);
     if (!d->measured) return modelled;
-    if (k->unit_s > 0) return bound_by_instructions(d, k, precision, modelled.seconds);
+    if (dl_kernel_unit_s(k) > 0) return bound_by_instructions(d, k, precision, modelled.seconds);
     return dl_measured_price(d, k, precision, &modelled);
 }
 

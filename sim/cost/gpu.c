@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "sim/cost/device_models.h"
+#include "sim/cost/operations.h"
 
 #define FIGURE(name, min, max, optional, doc)                                                                          \
     {                                                                                                                  \
@@ -153,7 +154,7 @@ static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum 
     case DL_KERNEL_MEMORY: break;
     }
     return (o->memory_ramp_s > 0 ? o->memory_ramp_s : o->ramp_s) +
-           fmax(dl_gpu_instructions_s(o, k->unit_s), dl_gpu_memory_s(d, dl_kernel_bytes(k, precision)));
+           fmax(dl_gpu_instructions_s(o, dl_kernel_unit_s(k)), dl_gpu_memory_s(d, dl_kernel_bytes(k, precision)));
 }
 
 static struct dl_price price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

@@ -16,6 +16,8 @@ struct dl_operation {
     bool is_pytorchs;   /* done by kernels that only PyTorch has, so that their times are those of any software's */
     bool is_of_loss;    /* from logits to the loss, and the gradient of the former */
     bool stands_apart;  /* compilers join it to no kernel before or after it */
+    double
+        product_unit_s; /* of one multiply-add inside it, of a unit (SM) of a GPU at 1.98 GHz; 0: they cost nothing */
     const char *like;   /* OPTIONAL: whose times serve where it has none of its own */
 };
 size_t dl_operation_count(void);
@@ -23,6 +25,10 @@ const struct dl_operation *dl_operation_get(size_t index);
 
 /* That of a kernel; one without properties if the table has none. */
 const struct dl_operation *dl_operation_of(const struct dl_kernel *k);
+
+/* Time of its instructions, if one unit of a GPU did them all: as software says, or by the products inside it; 0: not
+ * known. */
+double dl_kernel_unit_s(const struct dl_kernel *k);
 
 /* By its name; NULL: there is none. */
 const struct dl_operation *dl_operation_named(const char *name);

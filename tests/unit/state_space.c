@@ -1,6 +1,7 @@
 /* state_space.c - layers written down one by one, and mixers of state spaces among them: parameters, flop, what is
  * moved and kept by closed forms; how ranks, stages and recomputation divide them; what is refused. */
 #define _GNU_SOURCE /* fork, pipe */
+#include "sim/cost/operations.h"
 #include "tests/unit/divided_step.h"
 #include "workloads/workloads.h"
 
@@ -124,6 +125,19 @@ START_TEST(attention_and_feed_forward_by_letters_are_blocks)
 }
 END_TEST
 
+/* On a GPU products inside of chunks take the time of its units. */
+START_TEST(products_of_scans_take_units)
+{
+    struct dl_kernel k = {.kind = DL_KERNEL_MEMORY, .name = "chunk_scan", .elements = 1e9, .products_per_element = 100};
+    const double once = dl_kernel_unit_s(&k);
+    ck_assert_double_gt(once, 0);
+    k.products_per_element *= 2;
+    check_close("twice the products", dl_kernel_unit_s(&k), 2 * once, exactly);
+    k.unit_s = once / 2; /* what software says goes before */
+    ck_assert_double_eq(dl_kernel_unit_s(&k), once / 2);
+}
+END_TEST
+
 static uint32_t count(const struct dl_session *t, enum dl_item_kind kind, const char *op)
 {
     const struct dl_template *const of = item(t, kind);
@@ -220,6 +234,7 @@ int main(void)
     tcase_add_test(tests, scans_move_what_their_kernels_read_and_write);
     tcase_add_test(tests, mixers_keep_what_autograd_keeps);
     tcase_add_loop_test(tests, attention_and_feed_forward_by_letters_are_blocks, 0, 3);
+    tcase_add_test(tests, products_of_scans_take_units);
     tcase_add_test(tests, tensor_ranks_divide_groups);
     tcase_add_loop_test(tests, hybrids_go_with_every_axis, 0, 8);
     tcase_add_loop_test(tests, what_cannot_be_is_refused, 0, 2);
