@@ -1,11 +1,13 @@
 /* moe.c - the second half of a block as a mixture of experts, with shared ones beside them if there are any.
  *
- *   norm  router  [fc1 activation fc2]  permute  fc1 activation fc2  unpermute
- *                  shared experts               batch = experts */
+ *   norm  router  [fc1 activation fc2]  [latent_down]  permute  fc1 activation fc2  unpermute  [latent_up]
+ *                  shared experts                              batch = experts */
 #include "workloads/transformer.h"
 #include "workloads/workloads.h"
 
 double dl_expert_padding(const struct dl_transformer *o) { return o->capacity_factor > 0 ? o->capacity_factor : 1; }
+
+static double width_of(const struct dl_transformer *o) { return (double)o->expert_hidden; }
 
 /* Scores in fp32, of which each token's best top_k are kept. */
 static void route(struct dl_block *b)
@@ -34,7 +36,7 @@ static void shared_experts(struct dl_block *b)
 static void experts(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
-    const double n = (double)o->experts, hidden = (double)o->hidden, ffn = (double)o->expert_ffn;
+    const double n = (double)o->experts, hidden = width_of(o), ffn = (double)o->expert_ffn;
     const double tokens = (double)o->top_k * dl_expert_padding(o) * b->tokens;
     dl_tape_dispatch(&b->tape, tokens * hidden);
     dl_tape_product(&b->tape, &(struct dl_product){"expert_fc1", n, tokens / n, dl_is_gated(o) ? 2 * ffn : ffn, hidden,
@@ -63,7 +65,7 @@ static void one_hot_matrices(struct dl_block *b, double places)
 static void experts_by_gemms(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
-    const double seq = (double)o->seq, hidden = (double)o->hidden;
+    const double seq = (double)o->seq, hidden = width_of(o);
     const double places = (double)o->top_k * dl_expert_padding(o) * seq;
     const struct dl_kernel_dimensions to = {.batch = DL_BY_SAMPLE, .k = DL_BY_TOKEN};
     const struct dl_kernel_dimensions from = {.batch = DL_BY_SAMPLE, .m = DL_BY_TOKEN};
@@ -78,20 +80,38 @@ static void experts_by_gemms(struct dl_block *b)
 
 static void experts_by_copies(struct dl_block *b)
 {
-    const double copied = (double)b->o->top_k * dl_expert_padding(b->o) * b->elements;
+    const double elements = b->tokens * width_of(b->o);
+    const double copied = (double)b->o->top_k * dl_expert_padding(b->o) * elements;
     const double n = (double)b->o->experts;
     const struct dl_tape_pass permute = {
-        "permute",     DL_ACTIVATION,        .forward = b->elements + copied, .input_gradient = b->elements + copied,
-        .matrices = n, .tokens = b->elements};
-    const struct dl_tape_pass unpermute = {"unpermute",
-                                           DL_ACTIVATION,
-                                           .forward = copied + b->elements,
-                                           .input_gradient = 2 * copied + b->elements,
-                                           .matrices = n,
-                                           .tokens = b->elements};
+        "permute",     DL_ACTIVATION,     .forward = elements + copied, .input_gradient = elements + copied,
+        .matrices = n, .tokens = elements};
+    const struct dl_tape_pass unpermute = {
+        "unpermute",   DL_ACTIVATION,     .forward = copied + elements, .input_gradient = 2 * copied + elements,
+        .matrices = n, .tokens = elements};
     dl_tape_pass(&b->tape, &permute);
     experts(b);
     dl_tape_pass(&b->tape, &unpermute);
+}
+
+static void experts_of_tokens(struct dl_block *b)
+{
+    if (b->o->routes_by_gemms)
+        experts_by_gemms(b);
+    else
+        experts_by_copies(b);
+}
+
+/* Tokens travel and are worked on in a smaller width, which the router and shared experts do not see (LatentMoE: NVIDIA
+ * 2025, Nemotron 3, arXiv 2512.20856). Both products are whole on all ranks (Megatron-Core, transformer/moe). */
+static void latent_experts(struct dl_block *b)
+{
+    const double hidden = (double)b->o->hidden, width = width_of(b->o);
+    dl_tape_saved(&b->tape)->copied_outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the router keeps, too */
+    dl_block_linear(b, "latent_down", width, hidden, dl_of_no_pair, DL_NO_TARGET);
+    experts_of_tokens(b);
+    dl_block_save_operand(b, b->tokens * width, DL_ACTIVATION, false, DL_NO_TARGET);
+    dl_block_linear(b, "latent_up", hidden, width, dl_of_no_pair, DL_NO_TARGET);
 }
 
 void dl_block_experts(struct dl_block *b)
@@ -102,10 +122,10 @@ void dl_block_experts(struct dl_block *b)
     b->tape.module = DL_MODULE_EXPERTS;
     route(b);
     if (b->o->shared_experts) shared_experts(b);
-    if (b->o->routes_by_gemms)
-        experts_by_gemms(b);
+    if (b->o->expert_hidden == b->o->hidden)
+        experts_of_tokens(b);
     else
-        experts_by_copies(b);
+        latent_experts(b);
     b->tape.module = DL_NO_MODULE;
     dl_block_residual(b);
 }

@@ -59,6 +59,8 @@ static const struct dl_field fields[] = {
     {"top_groups", DL_INT, AT(top_groups), 1, MAX_SIZE, true, NULL,
      "of these groups, those that a token is routed to; needed with expert_groups"},
     {"expert_ffn", DL_INT, AT(expert_ffn), 1, MAX_SIZE, true, NULL, "ffn of an expert; ffn if absent"},
+    {"expert_hidden", DL_INT, AT(expert_hidden), 1, MAX_SIZE, true, NULL,
+     "width that tokens are brought to before they go to routed experts, and back from (LatentMoE); hidden if absent"},
     {"shared_experts", DL_INT, AT(shared_experts), 0, MAX_SIZE, true, NULL,
      "experts that all tokens go to; 0 if absent"},
     {"dense_layers", DL_INT, AT(dense_layers), 0, MAX_LAYERS, true, NULL, "first blocks without experts; 0 if absent"},
@@ -287,6 +289,7 @@ static struct dl_transformer completed(const struct dl_transformer *given)
     if (!o.state_chunk) o.state_chunk = 128; /* Megatron-Core, ssm/mamba_mixer.py */
     if (!o.value_size) o.value_size = o.head_size;
     if (!o.expert_ffn) o.expert_ffn = o.ffn;
+    if (!o.expert_hidden) o.expert_hidden = o.hidden;
     if (!o.expert_groups) o.expert_groups = o.top_groups = 1;
     o.key_copies = 1;
     return o;

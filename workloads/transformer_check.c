@@ -11,6 +11,7 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
     } companions[] = {
         {"top_k", "experts"},
         {"expert_ffn", "experts"},
+        {"expert_hidden", "experts"},
         {"shared_experts", "experts"},
         {"dense_layers", "experts"},
         {"moe_every", "experts"},

@@ -125,6 +125,26 @@ START_TEST(attention_and_feed_forward_by_letters_are_blocks)
 }
 END_TEST
 
+/* Tokens are brought to a smaller width before they travel, and back; the router sees all of it. */
+START_TEST(latent_experts_work_on_fewer_columns)
+{
+    enum { LATENT = 16, EXPERTS = 4, TOP = 2, FFN = 32 };
+    static const char model[] =
+        MODEL("1", ",'pattern':'E','experts':4,'top_k':2,'expert_ffn':32,'expert_hidden':16,'activation':'relu'");
+    struct dl_session t;
+    open_model(&t, model, "{'name':'data'}");
+    const struct dl_layer *const layer = &t.model.layers[1];
+    ck_assert_double_eq(layer->expert_parameters, EXPERTS * 2 * LATENT * FFN);
+    ck_assert_double_eq(layer->parameters_outside, HIDDEN + HIDDEN * EXPERTS + 2 * HIDDEN * LATENT);
+    double sent = 0;
+    for (size_t i = 0; i < layer->n_forward; i++) sent += layer->forward[i].to_experts + layer->forward[i].from_experts;
+    ck_assert_double_eq(sent, 2 * TOP * SEQ * LATENT);
+    const double token = 2 * HIDDEN * EXPERTS + 2 * 2 * HIDDEN * LATENT + TOP * 2 * 2 * LATENT * FFN;
+    check_close("flop", t.model.model_flop_per_sample[0], 3.0 * SEQ * (token + 2 * HIDDEN * VOCAB), exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
 /* On a GPU products inside of chunks take the time of its units. */
 START_TEST(products_of_scans_take_units)
 {
@@ -234,6 +254,7 @@ int main(void)
     tcase_add_test(tests, scans_move_what_their_kernels_read_and_write);
     tcase_add_test(tests, mixers_keep_what_autograd_keeps);
     tcase_add_loop_test(tests, attention_and_feed_forward_by_letters_are_blocks, 0, 3);
+    tcase_add_test(tests, latent_experts_work_on_fewer_columns);
     tcase_add_test(tests, products_of_scans_take_units);
     tcase_add_test(tests, tensor_ranks_divide_groups);
     tcase_add_loop_test(tests, hybrids_go_with_every_axis, 0, 8);
