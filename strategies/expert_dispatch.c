@@ -70,9 +70,9 @@ static enum dl_status pad(const struct dl_event *trip, struct dl_stack *below, s
 }
 
 /* Where all experts get as many tokens, their number is a multiple already. */
-static bool pads(const struct dl_operator_options *o, const struct dl_setting *s)
+static bool pads(const struct dl_operator_options *o, const struct dl_setting *s, const struct dl_layer *layer)
 {
-    const struct dl_operand_rule *const operands = dl_operand_rule_for(&s->software->operands, s->precision);
+    const struct dl_operand_rule *const operands = dl_operands_in(s, layer);
     return operands && operands->pads && !o->even;
 }
 
@@ -111,7 +111,7 @@ static enum dl_status to_experts(const struct dl_operator_options *o, const stru
     const bool sorts = product->batch > dl_n_expert_ranks(s), goes = tensor->over == DL_TO_EXPERTS;
     const bool by_counts = s->software->drains_at_dispatch, back = tensor->pass == DL_BACKWARD;
     const bool of_dispatch = goes != back; /* that way, or its gradient */
-    const bool is_padded = pads(o, s);
+    const bool is_padded = pads(o, s, tensor->layer);
     if (by_counts && of_dispatch && !back && !o->even && count(trip, below, err)) return err->status;
     if (is_padded && !goes && pad(trip, below, err)) return err->status;
     if (sorts && !goes && sort(trip, below, err)) return err->status;

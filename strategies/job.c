@@ -7,7 +7,7 @@
 
 struct options {
     const char *workload, *software;
-    int64_t devices, global_batch, microbatch, precision, optimizer, recompute;
+    int64_t devices, global_batch, microbatch, precision, wide_first_blocks, wide_last_blocks, optimizer, recompute;
     struct dl_json order, stack;
 };
 
@@ -26,6 +26,10 @@ static const struct dl_field fields[] = {
      "samples of a micro-batch; 1 if absent"},
     {"precision", DL_CHOICE, offsetof(struct options, precision), 0, 0, true, dl_precision_names,
      "of GEMMs; bf16 if absent"},
+    {"wide_first_blocks", DL_INT, offsetof(struct options, wide_first_blocks), 0, 10000, true, NULL,
+     "blocks at the start of the model whose GEMMs stay in bf16 where others are in fp8, mxfp8 or nvfp4; 0 if absent"},
+    {"wide_last_blocks", DL_INT, offsetof(struct options, wide_last_blocks), 0, 10000, true, NULL,
+     "the same at its end; 0 if absent"},
     {"optimizer", DL_CHOICE, offsetof(struct options, optimizer), 0, 0, true, optimizers,
      "what updates parameters (adam_bf16: Adam with both moments in bf16); adam for language models and momentum for "
      "others if absent"},
@@ -71,6 +75,8 @@ struct dl_model_code dl_job_model_code(const struct dl_job *job, struct dl_model
     code.head_ways = job->setting.is_line ? job->setting.ways[DL_AXIS_TENSOR] : 1;
     code.unfused_groups &= dl_is_wide(&job->setting);
     code.adapters = job->setting.adapters;
+    code.wide_first = job->setting.wide_first_blocks;
+    code.wide_last = job->setting.wide_last_blocks;
     return code;
 }
 
@@ -209,6 +215,19 @@ static struct dl_stack *close_gaps(struct dl_stack *levels, const struct dl_sett
     return levels;
 }
 
+/* Of the whole model where nothing is quantised: then it says nothing. */
+static enum dl_status use_precision(struct dl_json doc, const struct options *o, struct dl_setting *s,
+                                    struct dl_arena *arena, struct dl_error *err)
+{
+    s->precision = (enum dl_precision)o->precision;
+    s->wide_first_blocks = (uint32_t)o->wide_first_blocks;
+    s->wide_last_blocks = (uint32_t)o->wide_last_blocks;
+    s->wide_where = dl_json_member(doc, s->wide_last_blocks ? "wide_last_blocks" : "wide_first_blocks", arena).where;
+    if (!(s->wide_first_blocks + s->wide_last_blocks) || dl_precision_is_quantised(s->precision)) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, s->wide_where, "is for fp8, mxfp8 and nvfp4; in %s all blocks are as wide",
+                   dl_precision_name(s->precision));
+}
+
 enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_arena *arena, struct dl_job *out,
                            struct dl_error *err)
 {
@@ -227,9 +246,9 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
         return err->status;
     s->global_batch = (double)o.global_batch;
     s->microbatch = (double)o.microbatch;
-    s->precision = (enum dl_precision)o.precision;
     if (o.optimizer != usual) use_optimizer(s, o.optimizer);
-    if ((read_stack(o.stack, s, levels, arena, err) && !dl_go_on(err)) ||
+    if ((use_precision(doc, &o, s, arena, err) && !dl_go_on(err)) ||
+        (read_stack(o.stack, s, levels, arena, err) && !dl_go_on(err)) ||
         (push_recompute(doc, &o, s, levels, arena, err) && !dl_go_on(err)) || dl_stop_if_told(err, told) ||
         dl_job_count(
             doc, &(struct dl_job_asked){.devices = n_devices, .devices_in_file = (uint32_t)o.devices, .order = o.order},

@@ -61,10 +61,19 @@ static struct dl_check check_of(const struct dl_job *job, const struct dl_stack 
         .where = level->where, .setting = &job->setting, .model = model, .stack = job->stack, .arena = arena};
 }
 
+static enum dl_status check_wide(const struct dl_setting *s, const struct dl_model *model, struct dl_error *err)
+{
+    const uint32_t asked = s->wide_first_blocks + s->wide_last_blocks, n_blocks = dl_model_blocks(model);
+    if (asked <= n_blocks) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, s->wide_where, "%s has %u blocks, of which %u cannot be wide", model->name,
+                   n_blocks, asked);
+}
+
 enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,
                             struct dl_error *err)
 {
     const size_t told = err->n_told;
+    if (check_wide(&job->setting, model, err) && !dl_go_on(err)) return err->status;
     for (const struct dl_stack *level = job->stack; level->strategy; level++) {
         const struct dl_check what = check_of(job, level, model, arena);
         if (level->strategy->check && level->strategy->check(level->options, &what, err) && !dl_go_on(err)) break;

@@ -152,7 +152,7 @@ static void add_operand(struct dl_event *ev, dl_dimensions of, double bytes, dou
  * Parallelism, ICLR 2024, table 1). */
 static struct dl_event operands_of(const struct dl_setting *s, const struct dl_event *at)
 {
-    const struct dl_operand_rule *const rule = dl_operand_rule_for(&s->software->operands, s->precision);
+    const struct dl_operand_rule *const rule = dl_operands_in(s, at->layer);
     const double wide = dl_precision_bytes(s->precision);
     const double narrow = rule && rule->saved ? dl_precision_operand_bytes(s->precision) : wide;
     struct dl_event ev = event_of(DL_TENSOR_OPERANDS, at);
@@ -212,8 +212,7 @@ enum dl_status dl_emit_held(struct dl_stack *top, const struct dl_event *at, str
     const struct dl_setting *const s = dl_stack_setting(top);
     const struct dl_software *const software = s->software;
     if (hold_input(top, at, err) || hold_deferred(top, at, err) || s->streams_weights) return err->status;
-    const double copy_bytes = dl_weight_copy_bytes(&software->operands, s->precision, at->layer->is_block);
-    if (alloc_by_parameters(top, DL_TENSOR_PARAMETERS, at, dl_precision_bytes(s->precision) + copy_bytes, err) ||
+    if (alloc_by_parameters(top, DL_TENSOR_PARAMETERS, at, dl_held_bytes(s, at->layer), err) ||
         hold_frozen(top, at, err) ||
         alloc_by_parameters(top, DL_TENSOR_OPTIMIZER, at, dl_optimizer_state_bytes(s), err))
         return err->status;

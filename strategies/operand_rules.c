@@ -49,13 +49,6 @@ const struct dl_operand_rule *dl_operand_rule_for(const struct dl_operand_rules 
     return NULL;
 }
 
-/* Norms and routers have none, which are few of a block's parameters. */
-double dl_weight_copy_bytes(const struct dl_operand_rules *rules, enum dl_precision precision, bool in_block)
-{
-    const struct dl_operand_rule *const rule = dl_operand_rule_for(rules, precision);
-    return rule && in_block ? (double)rule->weight_copies * dl_precision_operand_bytes(precision) : 0;
-}
-
 struct dl_kernel dl_kernel_quantising(const struct dl_operand_rule *rule, const struct dl_kernel *k)
 {
     const enum dl_precision precision = (enum dl_precision)rule->precision;

@@ -32,9 +32,6 @@ const struct dl_field *dl_operand_rule_fields(size_t *n_fields);
 /* NULL: there is none, and operands cost nothing. */
 const struct dl_operand_rule *dl_operand_rule_for(const struct dl_operand_rules *rules, enum dl_precision precision);
 
-/* Of a parameter in a block, or outside of them: that products take copies of. */
-double dl_weight_copy_bytes(const struct dl_operand_rules *rules, enum dl_precision precision, bool in_block);
-
 /* The kernel that quantises for k; 0 elements: nothing is to be done. */
 struct dl_kernel dl_kernel_quantising(const struct dl_operand_rule *rule, const struct dl_kernel *k);
 

@@ -92,7 +92,7 @@ size_t dl_operator_moves(const struct dl_setting *s, bool enters, bool from_tabl
  * when they have come. */
 static double bytes_each(const struct dl_setting *s, const struct dl_event *ev, bool enters)
 {
-    const struct dl_operand_rule *const operands = dl_operand_rule_for(&s->software->operands, s->precision);
+    const struct dl_operand_rule *const operands = dl_operands_in(s, ev->layer);
     const bool is_wide = ev->layer->logits > 0 || dl_kernel_is_of_experts(&ev->kernel);
     const bool is_narrow = enters && operands && operands->gathered && !is_wide;
     return is_narrow ? dl_precision_operand_bytes(s->precision) : dl_precision_bytes(s->precision);

@@ -26,16 +26,16 @@ static double narrow_width(const struct dl_setting *s)
     return dl_precision_operand_bytes(s->precision) / counted_bytes;
 }
 
-static bool keeps_narrow(const struct dl_setting *s)
+static bool keeps_narrow(const struct dl_setting *s, const struct dl_layer *layer)
 {
-    const struct dl_operand_rule *const rule = dl_operand_rule_for(&s->software->operands, s->precision);
+    const struct dl_operand_rule *const rule = dl_operands_in(s, layer);
     return rule && rule->saved;
 }
 
 /* The other copies of what experts are given: in the layout outside they would be divided. */
-static double gathered(const struct dl_setting *s, const struct dl_saved *all)
+static double gathered(const struct dl_setting *s, const struct dl_layer *layer, const struct dl_saved *all)
 {
-    return (dl_expert_copies(s) - 1) * (keeps_narrow(s) ? narrow_width(s) : width(s)) * all->gathered_bytes;
+    return (dl_expert_copies(s) - 1) * (keeps_narrow(s, layer) ? narrow_width(s) : width(s)) * all->gathered_bytes;
 }
 
 /* The same of what adapters are given, which stays as it is. */
@@ -46,10 +46,10 @@ static double adapted(const struct dl_setting *s, const struct dl_saved *all)
 
 /* What the narrow operands of products take more, or less, than activations as they are. Scales of fp8 and mxfp8
  * are left out: at most one byte for 32 values. */
-static struct dl_saved by_operands(const struct dl_setting *s, const struct dl_saved *all)
+static struct dl_saved by_operands(const struct dl_setting *s, const struct dl_layer *layer, const struct dl_saved *all)
 {
     const double narrow = narrow_width(s), less = width(s) - narrow;
-    if (!keeps_narrow(s)) return (struct dl_saved){0};
+    if (!keeps_narrow(s, layer)) return (struct dl_saved){0};
     return (struct dl_saved){
         .outside_bytes = narrow * all->copied_outside_bytes - less * all->operands_outside_bytes,
         .inside_bytes = narrow * all->copied_inside_bytes - less * all->operands_inside_bytes,
@@ -63,7 +63,7 @@ static void add_by_rules(const struct dl_setting *s, const struct dl_layer *laye
     const struct dl_kernel_rules *const rules = &s->software->kernels;
     for (size_t i = 0; i < layer->n_forward && rules->any_saves; i++) {
         const struct dl_kernel *const k = &layer->forward[i].kernel;
-        const struct dl_kernel_rule *const rule = dl_kernel_rule_for(rules, k, dl_numbers_of(s));
+        const struct dl_kernel_rule *const rule = dl_kernel_rule_for(rules, k, dl_numbers_of(s, layer->is_wide));
         const bool is_cut = (k->by.batch | k->by.k | k->by.elements) & DL_BY_INNER;
         if (rule && modules >> k->module & 1)
             *(is_cut ? &out->inside_bytes : &out->outside_bytes) += dl_kernel_saves(rule, k);
@@ -75,12 +75,12 @@ static void add_by_rules(const struct dl_setting *s, const struct dl_layer *laye
 static struct dl_saves saves_of(const struct dl_setting *s, const struct dl_layer *layer, const struct dl_saved *all,
                                 dl_module_set modules)
 {
-    const struct dl_saved narrow = by_operands(s, all);
+    const struct dl_saved narrow = by_operands(s, layer, all);
     const double given_up = s->software->weights_in_activation ? all->weighed_bytes : 0;
     const double wide_outside = width(s) * (all->outside_bytes - given_up) + residual_extra(s, all);
     struct dl_saves out = {
         .inside_bytes = width(s) * all->inside_bytes + narrow.inside_bytes,
-        .outside_bytes = wide_outside + narrow.outside_bytes + gathered(s, all) + adapted(s, all),
+        .outside_bytes = wide_outside + narrow.outside_bytes + gathered(s, layer, all) + adapted(s, all),
         .scores_bytes = width(s) * all->scores_bytes,
         .input_bytes = width(s) * all->input_bytes,
         .whole_bytes = all->pooled_elements * s->software->pool_index_bytes,

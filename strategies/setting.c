@@ -144,10 +144,16 @@ bool dl_is_mixed(const struct dl_setting *s) { return dl_precision_is_mixed(s->p
 
 bool dl_is_wide(const struct dl_setting *s) { return dl_precision_bytes(s->precision) == dl_precision_bytes(DL_FP32); }
 
-struct dl_numbers dl_numbers_of(const struct dl_setting *s)
+struct dl_numbers dl_numbers_of(const struct dl_setting *s, bool in_wide_block)
 {
     const enum dl_widths narrow = s->is_pure || s->software->casts_gathered ? DL_WIDTHS_PURE : DL_WIDTHS_MIXED;
-    return (struct dl_numbers){dl_precision_is_mixed(s->precision) ? narrow : DL_WIDTHS_FP32, s->precision};
+    return (struct dl_numbers){dl_precision_is_mixed(s->precision) ? narrow : DL_WIDTHS_FP32,
+                               in_wide_block ? DL_BF16 : s->precision};
+}
+
+const struct dl_operand_rule *dl_operands_in(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    return layer->is_wide ? NULL : dl_operand_rule_for(&s->software->operands, s->precision);
 }
 
 enum dl_accumulates dl_accumulated(const struct dl_setting *s)
@@ -163,12 +169,18 @@ enum dl_accumulates dl_accumulated(const struct dl_setting *s)
 
 bool dl_keeps_shards(const struct dl_setting *s) { return dl_accumulated(s) != DL_ACCUMULATES_WHOLE; }
 
+/* Norms and routers have no copies, which are few of a block's parameters. */
+double dl_held_bytes(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    const struct dl_operand_rule *const rule = dl_operands_in(s, layer);
+    const double copies = rule && layer->is_block ? (double)rule->weight_copies : 0;
+    return dl_precision_bytes(s->precision) + copies * dl_precision_operand_bytes(s->precision);
+}
+
 double dl_frozen_bytes(const struct dl_setting *s, const struct dl_layer *layer)
 {
-    const bool is_narrow = s->narrow_weights && layer->is_block;
-    if (is_narrow) return dl_precision_operand_bytes(s->precision);
-    return dl_precision_bytes(s->precision) +
-           dl_weight_copy_bytes(&s->software->operands, s->precision, layer->is_block);
+    const bool is_narrow = s->narrow_weights && layer->is_block && !layer->is_wide;
+    return is_narrow ? dl_precision_operand_bytes(s->precision) : dl_held_bytes(s, layer);
 }
 
 double dl_gradient_bytes(const struct dl_setting *setting)

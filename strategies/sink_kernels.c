@@ -12,9 +12,9 @@ static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b)
            a->elements == b->elements && a->tokens == b->tokens && a->made.height == b->made.height &&
            a->made.width == b->made.width && a->window == b->window && a->stride == b->stride &&
            a->causal == b->causal && a->drops == b->drops && a->backward == b->backward && a->kv_share == b->kv_share &&
-           a->stays_wide == b->stays_wide && a->has_bias == b->has_bias && a->frozen == b->frozen &&
-           dl_kernel_is_of_experts(a) == dl_kernel_is_of_experts(b) && a->pass == b->pass && a->name == b->name &&
-           a->operation == b->operation;
+           a->stays_wide == b->stays_wide && a->in_wide_block == b->in_wide_block && a->has_bias == b->has_bias &&
+           a->frozen == b->frozen && dl_kernel_is_of_experts(a) == dl_kernel_is_of_experts(b) && a->pass == b->pass &&
+           a->name == b->name && a->operation == b->operation;
 }
 
 static size_t hash_of(const struct dl_kernel *k)
@@ -149,7 +149,7 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     const struct dl_kernel_rule *const rule =
-        dl_kernel_rule_for(&setting->software->kernels, k, dl_numbers_of(setting));
+        dl_kernel_rule_for(&setting->software->kernels, k, dl_numbers_of(setting, k->in_wide_block));
     const enum dl_precision precision = dl_kernel_precision(s->request->device, k, setting->precision);
     struct dl_kernel kernel =
         rule && k->kind == DL_KERNEL_MEMORY ? dl_kernel_instead(rule, k, experts_of_rank(setting, k)) : *k;

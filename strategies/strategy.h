@@ -92,8 +92,10 @@ struct dl_setting {
     double global_batch, microbatch;
     uint32_t micros; /* micro-batches of one replica */
     enum dl_precision precision;
-    bool is_pure;                       /* parameters are as narrow as products; else they stay in fp32 */
-    uint32_t grid[DL_GRID_DIMENSIONS];  /* of the tensor ranks: x, y, z */
+    uint32_t wide_first_blocks, wide_last_blocks; /* whose products stay in bf16 */
+    const char *wide_where;                       /* in the strategy file, for refusals */
+    bool is_pure;                                 /* parameters are as narrow as products; else they stay in fp32 */
+    uint32_t grid[DL_GRID_DIMENSIONS];            /* of the tensor ranks: x, y, z */
     bool is_line;                       /* they are a line; x are then those that need the same head of keys */
     struct dl_operator_layouts layouts; /* of the tensor ranks */
     struct dl_tensor_parts parts;
@@ -168,7 +170,9 @@ const char *dl_recompute_keeps_name(const struct dl_setting *s);
 bool dl_is_mixed(const struct dl_setting *setting);
 /* Activations have the width of fp32. */
 bool dl_is_wide(const struct dl_setting *setting);
-struct dl_numbers dl_numbers_of(const struct dl_setting *setting); /* for rules of kernels */
+struct dl_numbers dl_numbers_of(const struct dl_setting *setting, bool in_wide_block); /* for rules of kernels */
+/* How operands of the layer's products are quantised; NULL: they are not, or at no cost. */
+const struct dl_operand_rule *dl_operands_in(const struct dl_setting *setting, const struct dl_layer *layer);
 
 /* Per parameter: what the optimizer keeps, and what it reads or writes in a step. */
 double dl_optimizer_state_bytes(const struct dl_setting *setting);
@@ -176,6 +180,8 @@ double dl_optimizer_moved_bytes(const struct dl_setting *setting);
 
 /* Of a frozen parameter of the layer. */
 double dl_frozen_bytes(const struct dl_setting *setting, const struct dl_layer *layer);
+/* Of any other parameter, with the copies of it that products take. */
+double dl_held_bytes(const struct dl_setting *setting, const struct dl_layer *layer);
 
 /* Bytes of a gradient, as accumulated and exchanged: never fewer than those of what it is made of. */
 double dl_gradient_bytes(const struct dl_setting *setting);

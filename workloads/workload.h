@@ -113,6 +113,7 @@ struct dl_kernel {
     bool drops;                  /* dropout is part of it: of attention's scores, or of what a residual adds */
     bool moves_tokens;           /* product with a one-hot matrix: no work of the model */
     bool stays_wide;             /* product: never with quantised operands, beside those of attention's core */
+    bool in_wide_block;          /* of a layer that is_wide */
     enum dl_block_module module; /* that it is part of, the innermost */
     enum dl_block_result result; /* product or attention: what it makes, or a part of that */
     double table;                /* look-up: elements of its table, which are parameters */
@@ -175,6 +176,7 @@ struct dl_layer {
     double logits;                          /* elements that a loss is computed from, divided by tensor parallelism */
     double whole_logits;                    /* and such of which each of its ranks has all */
     bool is_block;                          /* one of the equal layers that pipeline stages are counted in */
+    bool is_wide;                           /* its products never have quantised operands: see dl_model_widen */
 };
 
 /* Which experts of a layer a token goes to: top_k of them, all in top_groups of the groups of neighbours. */
@@ -223,6 +225,7 @@ struct dl_model_code {
                                them; else each has a copy of the weights of its head */
     uint32_t head_ways;     /* tensor ranks that share the heads of attention, of which each needs keys; 0: one */
     struct dl_adapters adapters;
+    uint32_t wide_first, wide_last; /* blocks at both ends of the model that are wide, see dl_model_widen */
 };
 
 /* What a builder is asked for besides its options. */
@@ -249,6 +252,12 @@ const struct dl_workload_kind *dl_workload_get(size_t index);
 /* Schema dlsim/workload/1: {"kind": "transformer", "layers": 96, ...}. */
 enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_model_code code, struct dl_arena *arena,
                                 struct dl_model *out, struct dl_error *err);
+
+/* From now on so many blocks at its start and at its end have no quantised operands, whatever those of others have;
+ * what predicts further tokens is no such block. */
+void dl_model_widen(struct dl_model *model, uint32_t first, uint32_t last, struct dl_arena *arena);
+/* Of which these may be. */
+uint32_t dl_model_blocks(const struct dl_model *model);
 
 /* Multiplications and additions of GEMMs, convolutions, attention and scans; 0 for what else is bound by memory. */
 double dl_kernel_flop(const struct dl_kernel *k);

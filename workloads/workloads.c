@@ -122,6 +122,7 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_mo
     if (read_options(doc, kind, options, arena, err) || read_samples(doc, &out->data, arena, err)) return err->status;
     if (kind->build(options, &build, out, err)) return err->status;
     for (size_t i = 0; i < out->n_layers; i++) out->layers[i].index = (uint32_t)i;
+    dl_model_widen(out, code.wide_first, code.wide_last, arena);
     return DL_OK;
 }
 

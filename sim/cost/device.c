@@ -32,8 +32,7 @@ double dl_precision_value_bytes(enum dl_precision p) { return precisions[p].valu
 
 double dl_precision_operand_bytes(enum dl_precision p) { return precisions[p].value_bytes + precisions[p].scale_bytes; }
 
-/* Operands are narrower than what they are made of. */
-static bool is_quantised(enum dl_precision p) { return dl_precision_operand_bytes(p) < dl_precision_bytes(p); }
+bool dl_precision_is_quantised(enum dl_precision p) { return dl_precision_operand_bytes(p) < dl_precision_bytes(p); }
 
 enum { no_model = -1 };
 struct file {
@@ -228,8 +227,8 @@ const char *dl_device_precisions(const struct dl_device *d, struct dl_arena *are
  * precision; so do they in Transformer Engine. */
 enum dl_precision dl_kernel_precision(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
-    const bool is_exact = dl_kernel_is_core_attention(k) || k->stays_wide;
-    return is_exact && is_quantised(precision) && dl_device_supports(d, DL_BF16) ? DL_BF16 : precision;
+    const bool is_exact = dl_kernel_is_core_attention(k) || k->stays_wide || k->in_wide_block;
+    return is_exact && dl_precision_is_quantised(precision) && dl_device_supports(d, DL_BF16) ? DL_BF16 : precision;
 }
 
 /* How far measured kernels are from the model tells of memory, not of instructions: these are a bound beside it. */

@@ -16,6 +16,7 @@ const char *dl_precision_name(enum dl_precision p);
 double dl_precision_bytes(enum dl_precision p);         /* of an activation; training in fp8 keeps them in bf16 */
 bool dl_precision_is_mixed(enum dl_precision p);        /* narrower than parameters, which stay in fp32 */
 double dl_precision_operand_bytes(enum dl_precision p); /* of what goes into a matrix product, with its scales */
+bool dl_precision_is_quantised(enum dl_precision p);    /* operands are narrower than what they are made of */
 double dl_precision_value_bytes(enum dl_precision p);   /* the same without scales, which lie apart */
 
 struct dl_device {

@@ -35,6 +35,7 @@ static const struct {
               {"fp8-recipe", "fp8"},
               {"fp8-param", "fp8"},
               {"fp4-recipe", "fp4"},
+              {"num-layers-at-", "first_last_layers_bf16"},
               {"optimizer-offload-fraction", "optimizer_cpu_offload"},
               {"sgd-momentum", NULL}, /* its default is printed with Adam, too */
               {"main-", "use_precision_aware_optimizer"},
@@ -137,7 +138,8 @@ static const char *add(const char *list, const char *flag, const char *value, st
 static const char *add_flag(struct dl_log_reader *r, const char *list, const struct dl_megatron_flag *flag)
 {
     const char *const argument = argument_of(flag->name, r->arena);
-    if (!is_set(r, argument) || !has_owner(r, flag->name)) return list;
+    const bool may_be_0 = flag->kind == DL_FLAG_NUMBER && dl_log_is(r, argument, "0");
+    if ((!is_set(r, argument) && !may_be_0) || !has_owner(r, flag->name)) return list;
     const char *const text = dl_log_get(r, argument);
     switch (flag->kind) {
     case DL_FLAG_SWITCH: return dl_log_is_true(r, argument) ? add(list, flag->name, NULL, r->arena) : list;

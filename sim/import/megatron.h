@@ -3,7 +3,8 @@
  * The rule to remember: a flag is in one table only: taken (megatron_flags.c), or with why it is not
  * (megatron_left_out.c). One that is in neither is refused by its name.
  *
- * Zero, NULL and false mean that a flag is not given, but for the dropouts and shares, which are negative then. */
+ * Zero, NULL and false mean that a flag is not given, but for the dropouts, shares and numbers of wide
+ * layers, which are negative then. */
 #ifndef DL_IMPORT_MEGATRON_H
 #define DL_IMPORT_MEGATRON_H
 
@@ -58,8 +59,9 @@ struct dl_megatron {
     int64_t recompute, recompute_method, recompute_layers;
     const char *recompute_modules;
     bool recompute_activations, recompute_experts, checkpoint_activations;
-    bool fp16, bf16, fp8_hybrid, fp8_e4m3, fp8_gather;
+    bool fp16, bf16, fp8_hybrid, fp8_e4m3, fp8_gather, wide_ends;
     int64_t fp8, fp8_recipe, fp4, fp4_recipe, optimizer;
+    double wide_first, wide_last; /* of wide_ends */
     double sgd_momentum, offload_fraction;
     bool offload_optimizer;
     int64_t offload_layers;

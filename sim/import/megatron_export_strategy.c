@@ -253,6 +253,15 @@ static void put_words(struct dl_megatron_export *x)
     }
 }
 
+static void put_wide_blocks(struct dl_megatron_export *x)
+{
+    const long long first = (long long)dl_megatron_count(x->strategy, "wide_first_blocks", 0),
+                    last = (long long)dl_megatron_count(x->strategy, "wide_last_blocks", 0);
+    if (first + last == 0) return;
+    dl_megatron_put(x, "--first-last-layers-bf16 --num-layers-at-start-in-bf16 %lld --num-layers-at-end-in-bf16 %lld",
+                    first, last);
+}
+
 /* Where an axis stands among those of several ways. */
 static void put_order(struct dl_megatron_export *x)
 {
@@ -274,8 +283,9 @@ static void put_order(struct dl_megatron_export *x)
 
 void dl_megatron_export_strategy(struct dl_megatron_export *x)
 {
-    static const char *const known[] = {"workload", "devices",   "global_batch", "microbatch", "precision", "optimizer",
-                                        "order",    "recompute", "stack",        "software",   NULL};
+    static const char *const known[] = {
+        "workload",  "devices", "global_batch", "microbatch",        "precision",        "optimizer", "order",
+        "recompute", "stack",   "software",     "wide_first_blocks", "wide_last_blocks", NULL};
     const struct dl_json stack = dl_json_member(x->strategy, "stack", x->arena);
     const struct dl_json s = x->strategy;
     x->devices = x->devices ? x->devices : dl_megatron_count(s, "devices", 0);
@@ -283,6 +293,7 @@ void dl_megatron_export_strategy(struct dl_megatron_export *x)
     dl_megatron_put(x, "--global-batch-size %lld", (long long)dl_megatron_count(s, "global_batch", 1));
     for (size_t i = 0; i < json_array_size(stack.value); i++) put_entry(x, dl_json_element(stack, i, x->arena));
     put_words(x);
+    put_wide_blocks(x);
     put_recompute(x, s);
     put_order(x);
     if (json_object_get(s.value, "software") && !dl_megatron_is(s, "software", "megatron-core"))

@@ -3,8 +3,12 @@
 
 #include "sim/import/megatron.h"
 
-const struct dl_megatron dl_megatron_defaults = {
-    .hidden_dropout = -1, .attention_dropout = -1, .sgd_momentum = -1, .offload_fraction = -1};
+const struct dl_megatron dl_megatron_defaults = {.hidden_dropout = -1,
+                                                 .attention_dropout = -1,
+                                                 .sgd_momentum = -1,
+                                                 .offload_fraction = -1,
+                                                 .wide_first = -1,
+                                                 .wide_last = -1};
 
 #define AT(member) offsetof(struct dl_megatron, member)
 #define COUNT(name, member)                                                                                            \
@@ -135,6 +139,9 @@ static const struct dl_megatron_flag flags[] = {
     SWITCH("bf16", bf16),
     CHOICE("fp8-format", fp8, fp8_formats),
     CHOICE("fp8-recipe", fp8_recipe, fp8_recipes),
+    SWITCH("first-last-layers-bf16", wide_ends),
+    {"num-layers-at-start-in-bf16", DL_FLAG_NUMBER, AT(wide_first), NULL},
+    {"num-layers-at-end-in-bf16", DL_FLAG_NUMBER, AT(wide_last), NULL},
     CHOICE("fp4-format", fp4, fp4_formats),
     CHOICE("fp4-recipe", fp4_recipe, fp4_recipes),
     SWITCH("fp8-hybrid", fp8_hybrid),

@@ -54,7 +54,7 @@ static const struct dl_reason reasons[] = {
      "moe-input-jitter-eps moe-token-drop-policy moe-apply-probs-on-input "
      "moe-deepep-num-sms moe-enable-deepep moe-flex-dispatcher-* moe-hybridep-num-sms use-legacy-models onnx-safe "
      "fp8-margin fp8-interval fp8-amax-* no-fp8-wgrad keep-fp8-transpose-cache reuse-grad-buf-for-mxfp8-param-ag "
-     "first-last-layers-bf16 num-layers-at-start-in-bf16 num-layers-at-end-in-bf16 empty-unused-memory-level "
+     "empty-unused-memory-level "
      "no-clone-scatter-output-in-embedding cuda-graph-warmup-steps cuda-graph-num-warmup-steps"},
     {false, true, "how collectives are made: dlsim has one way for them",
      "overlap-param-gather overlap-param-gather-with-optimizer-step ddp-num-buckets "

@@ -53,6 +53,8 @@ static void add_setting(const struct dl_asked *a, json_t *inputs)
         a->setting ? dl_recompute_name(s->recompute) : NULL);
     json_object_update(inputs, setting);
     json_decref(setting);
+    json_object_set_new(inputs, "wide_first_blocks", a->setting ? json_integer(s->wide_first_blocks) : json_null());
+    json_object_set_new(inputs, "wide_last_blocks", a->setting ? json_integer(s->wide_last_blocks) : json_null());
     add_recomputation(s, inputs);
 }
 

@@ -61,6 +61,8 @@ static void print_setting(const struct dl_job *job)
     const struct dl_setting *const s = &job->setting;
     struct line line = {.label = "setting"};
     printf("%s%s", before(&line), dl_precision_name(s->precision));
+    if (s->wide_first_blocks) printf(", bf16 in the first %u blocks", s->wide_first_blocks);
+    if (s->wide_last_blocks) printf(", bf16 in the last %u blocks", s->wide_last_blocks);
     if (dl_n_stages(s) > 1) printf("%sschedule %s", before(&line), s->schedule);
     if (s->chunks > 1) printf(" with %u chunks", s->chunks);
     if (s->zero_asked) printf("%sZeRO stage %u", before(&line), s->zero_asked);

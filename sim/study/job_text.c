@@ -77,6 +77,7 @@ const char *dl_job_text(const struct dl_job *job, struct dl_arena *arena)
         json_pack("{sI sf sf ss ss so so}", "devices", (json_int_t)job->n_devices, "global_batch", s->global_batch,
                   "microbatch", s->microbatch, "precision", dl_precision_name(s->precision), "optimizer", s->optimizer,
                   "order", order_json(s), "stack", stack_json(job));
+    json_object_set_new(whole, "wide_blocks", json_pack("[ii]", (int)s->wide_first_blocks, (int)s->wide_last_blocks));
     char *const text = json_dumps(whole, JSON_COMPACT | JSON_SORT_KEYS);
     const char *const kept = dl_arena_format(arena, "%s", text);
     free(text);

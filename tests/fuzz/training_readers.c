@@ -72,7 +72,7 @@ void read_workload(struct input *in)
         if (!dl_workload_read(
                 doc, 1,
                 (struct dl_model_code){
-                    attentions[i], i % 2 == 0, i % 2 == 1, i % 2 == 0, i % 2 == 1, 4, {i % 2 ? 8 : 0, ~0u, true}},
+                    attentions[i], i % 2 == 0, i % 2 == 1, i % 2 == 0, i % 2 == 1, 4, {i % 2 ? 8 : 0, ~0u, true}, 1, 2},
                 in->arena, &model, &in->err))
             use_model(&model, &device);
         json_decref(doc.value);

@@ -248,6 +248,9 @@ START_TEST(arguments_of_megatron_are_its_flags)
               "  fp8_recipe ...................................... delayed\n"
               "  fp4 ............................................. e2m1\n"
               "  fp4_recipe ...................................... nvfp4\n"
+              "  first_last_layers_bf16 .......................... True\n"
+              "  num_layers_at_start_in_bf16 ..................... 0\n"
+              "  num_layers_at_end_in_bf16 ....................... 4\n"
               "  attention_backend ............................... AttnBackend.auto\n"
               "  transformer_impl ................................ transformer_engine\n"
               "  main_grads_dtype ................................ torch.float32\n"
@@ -270,6 +273,8 @@ START_TEST(arguments_of_megatron_are_its_flags)
     ck_assert_int_eq(number_in(entry("zero"), "stage"), 1);
     ck_assert(json_is_true(json_object_get(entry("data"), "overlap")));
     ck_assert_str_eq(json_string_value(json_object_get(log_.strategy, "precision")), "nvfp4");
+    ck_assert_int_eq(number_in(log_.strategy, "wide_last_blocks"), 4);
+    ck_assert_ptr_null(json_object_get(log_.strategy, "wide_first_blocks"));
     ck_assert_str_eq(log_.software, "megatron-core");
     ck_assert_uint_eq(log_.n_rest, 1); /* what dlsim knows nothing of */
     ck_assert_str_eq(log_.rest[0].name, "moe_latent_size");

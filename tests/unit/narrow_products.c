@@ -298,6 +298,80 @@ START_TEST(weights_may_have_narrow_copies_beside_them)
 }
 END_TEST
 
+#define WIDE_FIRST BATCH("nvfp4") ",'wide_first_blocks':1"
+#define WIDE_LAST BATCH("nvfp4") ",'wide_last_blocks':1"
+
+static double mean(double a, double b) { return (a + b) / 2; }
+
+/* One of two blocks is as in bf16, the other as in nvfp4: products and casts, what is kept, copies of weights. */
+START_TEST(blocks_at_the_ends_may_stay_wide)
+{
+    static const char *const heads[] = {WIDE_FIRST, WIDE_LAST};
+    static const char *const names[] = {"qkv", "fc1", "fc2", "norm1", "attention", "logits"};
+    static const char software[] = SOFTWARE(OPERANDS_IN("nvfp4", ",'saved':true,'weight_copies':2"));
+    struct dl_session wide, narrow, partly;
+    open_narrow(&wide, software, BATCH("bf16"), MODEL(""));
+    open_narrow(&narrow, software, BATCH("nvfp4"), MODEL(""));
+    open_narrow(&partly, software, heads[_i], MODEL(""));
+    for (size_t i = 0; i < DL_COUNT(names); i++)
+        for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
+            check_close(names[i], kernels_s(&partly, kind, names[i]),
+                        mean(kernels_s(&wide, kind, names[i]), kernels_s(&narrow, kind, names[i])), exactly);
+    check_close("parameters", partly.memory[0].parameters, mean(wide.memory[0].parameters, narrow.memory[0].parameters),
+                exactly);
+    check_close("activations", partly.memory[0].activations,
+                mean(wide.memory[0].activations, narrow.memory[0].activations), exactly);
+    const size_t at = _i == 0 ? 1 : 2;
+    ck_assert(partly.model.layers[at].is_wide && !partly.model.layers[3 - at].is_wide);
+    check_close("saved", saved_bytes(&partly, at), saved_bytes(&wide, at), exactly);
+    dl_session_close(&wide);
+    dl_session_close(&narrow);
+    dl_session_close(&partly);
+}
+END_TEST
+
+/* What tensor ranks gather for these is as wide. */
+START_TEST(wide_blocks_gather_as_in_bf16)
+{
+    static const char *const heads[] = {BATCH("bf16"), BATCH("nvfp4"), WIDE_LAST};
+    double bytes[DL_COUNT(heads)];
+    for (size_t i = 0; i < DL_COUNT(heads); i++) {
+        struct dl_session t;
+        char head[200];
+        snprintf(head, sizeof head, "%s,'devices':2", heads[i]);
+        open_step(&t, &(struct step){.device = FP8_DEVICE,
+                                     .software = SOFTWARE(OPERANDS_IN("nvfp4", ",'gathered':true")),
+                                     .workload = MODEL(""),
+                                     .head = head,
+                                     .stack = "{'name':'tensor','ways':2,'sequence':true}"});
+        bytes[i] = kernels_s(&t, DL_ITEM_F, "allgather");
+        dl_session_close(&t);
+    }
+    check_close("gathered", bytes[2], mean(bytes[0], bytes[1]), exactly);
+}
+END_TEST
+
+START_TEST(what_is_wrong_with_wide_blocks_is_said)
+{
+    static const struct {
+        const char *head, *message;
+    } bad[] = {
+        {BATCH("bf16") ",'wide_last_blocks':1",
+         "test.json:/wide_last_blocks: is for fp8, mxfp8 and nvfp4; in bf16 all blocks are as wide"},
+        {BATCH("nvfp4") ",'wide_first_blocks':2,'wide_last_blocks':1",
+         "test.json:/wide_last_blocks: test has 2 blocks, of which 3 cannot be wide"},
+    };
+    struct dl_session t;
+    try_step(&t, &(struct step){.device = FP8_DEVICE,
+                                .software = SOFTWARE(""),
+                                .workload = MODEL(""),
+                                .head = bad[_i].head,
+                                .stack = "{'name':'data'}"});
+    ck_assert_str_eq(t.err.text, bad[_i].message);
+    dl_session_close(&t);
+}
+END_TEST
+
 START_TEST(what_is_wrong_with_operands_is_said)
 {
     static const struct {
@@ -332,6 +406,9 @@ int main(void)
     tcase_add_loop_test(tests, operands_may_be_gathered_narrow, 0, 2);
     tcase_add_test(tests, what_linear_layers_are_given_may_be_kept_narrow);
     tcase_add_test(tests, weights_may_have_narrow_copies_beside_them);
+    tcase_add_loop_test(tests, blocks_at_the_ends_may_stay_wide, 0, 2);
+    tcase_add_test(tests, wide_blocks_gather_as_in_bf16);
+    tcase_add_loop_test(tests, what_is_wrong_with_wide_blocks_is_said, 0, 2);
     tcase_add_loop_test(tests, what_is_wrong_with_operands_is_said, 0, 3);
     Suite *const suite = suite_create("narrow_products");
     suite_add_tcase(suite, tests);
