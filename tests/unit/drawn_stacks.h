@@ -236,8 +236,22 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, bo
     if (draw(rng, 4) == 0) draw_offload(rng, out + used, bytes - used);
 }
 
-static void draw_workload(gsl_rng *rng, uint32_t n_blocks, struct drawn *out)
+/* Mixers of a state space in all places, where nothing divides their sequence. */
+static void write_mixers(uint32_t n_blocks, struct drawn *out)
 {
+    char more[300] = ",'state_heads':8,'state_head_size':64,'state_size':16,'state_groups':8,'pattern':'";
+    const size_t used = strlen(more);
+    memset(more + used, 'M', n_blocks);
+    strcpy(more + used + n_blocks, "'");
+    snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks, more);
+}
+
+static void draw_workload(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, struct drawn *out)
+{
+    if (!out->is_mlp && !out->has_experts && w->context == 1 && n_blocks % 7 == 6) {
+        write_mixers(n_blocks, out);
+        return;
+    }
     static const char *const dense[] = {
         "", ",'parallel_norms':1", ",'kv_heads':2", "", ",'parallel_norms':2", ",'kv_heads':1", ""};
     if (!out->is_mlp) {
@@ -289,7 +303,7 @@ static void draw_job(uint64_t index, struct drawn *out)
     const uint32_t microbatch = rows * (1 + draw(rng, 4)), micros = draw(rng, 8) ? w.pipeline * (1 + draw(rng, 4)) : 1;
     const uint32_t n_blocks = w.pipeline * (2 + draw(rng, 4)) + draw(rng, 3);
     draw_stack(rng, &w, n_blocks, strstr(out->machine->software, "deepspeed"), stack, sizeof stack);
-    draw_workload(rng, n_blocks, out);
+    draw_workload(rng, &w, n_blocks, out);
     snprintf(out->strategy, sizeof out->strategy,
              "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':%u,'global_batch':%u,"
              "'microbatch':%u,'precision':'%s','optimizer':'%s','order':%s,'stack':%s,%s%s]}",

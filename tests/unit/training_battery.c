@@ -146,7 +146,8 @@ static double expected_flop(const struct asked *a, const struct dl_session *t, b
     const double repeated = with_all ? f.repeated * times_repeated(a, t) : f.repeated;
     const double parts = has_grid(a) && with_all ? option(a, "tensor", "ways", 1) / t->job.setting.parts.inside : 1;
     const double attention = f.attention * parts * (with_all ? a->padded_heads : 1), block = f.divided + repeated;
-    const double again = is_mode(a, "selective") ? attention : block + attention;
+    const double core = is_mixer(a->workload) ? 0 : attention; /* a scan is no part that is repeated alone */
+    const double again = is_mode(a, "selective") ? core : block + attention;
     const double sample = count_blocks(a->workload) * (3 * block + (1 + f.attention_backward) * attention) +
                           3 * f.head - f.not_needed + (with_all ? count_again(a, t) * again - flop_not_again(a, t) : 0);
     return sample * key_of(a->strategy, "global_batch", 0);
@@ -312,7 +313,7 @@ static void check_sums(const struct drawn *d, const struct asked *a, const struc
         option(a, "context", "ways", 1) > 1 || key_of(a->workload, "parallel_norms", 0) > 0 ||
         json_object_get(entry_of(a, "recompute"), "keeps") || has_adapters(a))
         return;
-    const double blocks = count_blocks(a->workload), of_block = d->is_mlp ? 1 : 2;
+    const double blocks = count_blocks(a->workload), of_block = d->is_mlp || is_mixer(a->workload) ? 1 : 2;
     const double expected =
         2 * blocks * of_block + (d->is_mlp ? -1 : 2) + (is_mode(a, "full") ? of_block * count_again(a, t) : 0);
     double n = 0;

@@ -18,7 +18,7 @@ struct parameter_counts {
 };
 
 /* Flop of the forward of one sample: a block's matrices that tensor ranks divide, those that each of them does, its
- * attention; and what comes after the blocks. */
+ * attention or scan; and what comes after the blocks. */
 struct flop_counts {
     double divided, repeated, attention, head;
     double attention_backward; /* over that of the forward */
@@ -56,8 +56,36 @@ static inline double key_width(const json_t *workload)
     return width_of(workload) * key_of(workload, "kv_heads", heads) / heads;
 }
 
+/* Of a block that is the mixer of a state space: what its heads make, and columns of z, x, B, C and dt. */
+static inline bool is_mixer(const json_t *workload) { return json_object_get(workload, "pattern") != NULL; }
+
+static inline double mixer_width(const json_t *workload)
+{
+    return key_of(workload, "state_heads", 0) * key_of(workload, "state_head_size", 0);
+}
+
+static inline double mixer_vectors(const json_t *workload)
+{
+    return key_of(workload, "state_groups", 1) * key_of(workload, "state_size", 0);
+}
+
+static inline double mixer_columns(const json_t *workload)
+{
+    return 2 * mixer_width(workload) + 2 * mixer_vectors(workload) + key_of(workload, "state_heads", 0);
+}
+
+/* Two linear layers with biases, filters of four and a bias, three numbers of a head and the gain of a norm. */
+static inline struct parameter_counts count_mixer_parameters(const json_t *workload)
+{
+    const double h = width_of(workload), d = mixer_width(workload), columns = mixer_columns(workload);
+    const double filters = 5 * (d + 2 * mixer_vectors(workload)), of_heads = 3 * key_of(workload, "state_heads", 0);
+    return (struct parameter_counts){.inside = h * columns + columns + filters + of_heads + d + d * h,
+                                     .outside = h + 2 * h};
+}
+
 static inline struct parameter_counts count_block_parameters(const json_t *workload)
 {
+    if (is_mixer(workload)) return count_mixer_parameters(workload);
     const double h = width_of(workload), experts = key_of(workload, "experts", 0), norm = 2 * h;
     if (is_kind(workload, "mlp")) return (struct parameter_counts){.inside = 2 * h * h + h, .outside = h};
     const double head = h / key_of(workload, "heads", 1), head_norms = 2 * 2 * head;
@@ -98,6 +126,13 @@ static inline struct flop_counts count_flop(const json_t *workload, bool is_fuse
     const double h = width_of(workload), s = key_of(workload, "seq", 1), experts = key_of(workload, "experts", 0);
     if (is_kind(workload, "mlp"))
         return (struct flop_counts){.divided = 2 * 2 * h * h, .attention_backward = 2, .not_needed = 2 * h * h};
+    if (is_mixer(workload)) {
+        const double d = mixer_width(workload), scan = 7 * d * key_of(workload, "state_size", 0);
+        return (struct flop_counts){.divided = s * (2 * h * mixer_columns(workload) + 2 * d * h),
+                                    .attention = s * scan,
+                                    .head = 2 * s * count_table(workload),
+                                    .attention_backward = 2};
+    }
     const double met = 2 * h * (h + key_width(workload)) + (experts > 0 ? key_of(workload, "top_k", 1) : 1) * 8 * h * h;
     return (struct flop_counts){.divided = 2 * s * met,
                                 .repeated = 2 * s * h * experts,
