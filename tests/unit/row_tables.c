@@ -48,14 +48,27 @@ END_TEST
 
 START_TEST(lines_that_are_no_rows_are_counted_by_their_reason)
 {
-    read_text(RECIPES "a,1,llama3-70b,lora,bf16,H100,8,4096,32,1,2,4,1,1,1,20,1,,80,32,9,,,,,,x\n"
+    read_text(RECIPES "a,1,deepseek-v3-671b,pretrain,bf16,H100,8,4096,32,1,2,4,1,1,1,20,1,,80,32,9,,,,,,x\n"
                       "b,1,llama3.1-405b,pretrain,bf16,H100,32,8192,64,1,8,1,2,1,1,1,2,,8,32,5.4,,,,,,x\n"
-                      "c,1,llama3-70b,lora,bf16,H100,32,4096,128,1,2,4,1,1,1,20,4,,80,32,9,,,,,,x\n");
+                      "c,1,deepseek-v3-671b,pretrain,bf16,H100,32,4096,128,1,2,4,1,1,1,20,4,,80,32,9,,,,,,x\n");
     ck_assert_msg(!err.status, "%s", err.text);
     ck_assert_uint_eq(rows.n, 1);
     ck_assert_uint_eq(rows.left_out.n, 1);
     ck_assert_uint_eq(rows.left_out.items[0].n, 2);
-    ck_assert_str_eq(rows.left_out.items[0].why, "LoRA trains few of the parameters");
+    ck_assert_str_eq(rows.left_out.items[0].why,
+                     "what is recomputed is not said, and without that a step does not fit");
+}
+END_TEST
+
+/* Of rank 16 on queries, keys and values, as the recipes for performance have it. */
+START_TEST(adapters_of_a_recipe_are_in_its_stack)
+{
+    read_text(RECIPES "a,1,llama3-70b,lora,bf16,H100,8,4096,32,1,2,4,1,1,1,20,1,,80,32,9,,,,,,x\n");
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_uint_eq(rows.n, 1);
+    const struct dl_session_request request = request_of(&rows.items[0]);
+    ck_assert_ptr_nonnull(strstr(request.strategy.text, "\"lora\""));
+    ck_assert_ptr_nonnull(strstr(request.strategy.text, "\"qkv\""));
 }
 END_TEST
 
@@ -72,7 +85,7 @@ START_TEST(steps_of_a_release_ran_as_its_recipes_say)
 {
     read_text(BRIDGE_HEAD BRIDGE_LINE("1", "26.04", "GB300", "Qwen3_235B_a22B", "1,4,,1,32,12", "MXFP8")
                   BRIDGE_LINE("2", "26.06", "GB300", "Qwen3_235B_a22B", "1,4,,1,32,n/a", "MXFP8")
-                      BRIDGE_LINE("3", "26.06", "H100", "Nemotron_3_Nano", "1,1,,1,8,n/a", "FP8"));
+                      BRIDGE_LINE("3", "26.06", "H100", "DeepSeekV4", "1,1,,1,8,n/a", "FP8"));
     ck_assert_msg(!err.status, "%s", err.text);
     ck_assert_uint_eq(rows.n, 2);
     ck_assert_uint_eq(rows.left_out.n, 1);
@@ -254,6 +267,7 @@ int main(void)
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, columns_are_renamed_scaled_and_told_by_cases);
     tcase_add_test(tests, lines_that_are_no_rows_are_counted_by_their_reason);
+    tcase_add_test(tests, adapters_of_a_recipe_are_in_its_stack);
     tcase_add_test(tests, steps_of_a_release_ran_as_its_recipes_say);
     tcase_add_test(tests, steps_recompute_what_their_recipes_say);
     tcase_add_test(tests, steps_in_four_bits_do_not_overlap_tensor_ranks);
