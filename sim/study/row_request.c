@@ -132,6 +132,10 @@ static struct dl_input make_strategy(const struct dl_training_row *row, int64_t 
                                 (json_int_t)row->devices, "global_batch", (json_int_t)row->global_batch, "microbatch",
                                 (json_int_t)microbatch, "stack", make_stack(row));
     if (row->precision) json_object_set_new(s, "precision", json_string(row->precision));
+    if (row->wide_first_blocks)
+        json_object_set_new(s, "wide_first_blocks", json_integer((json_int_t)row->wide_first_blocks));
+    if (row->wide_last_blocks)
+        json_object_set_new(s, "wide_last_blocks", json_integer((json_int_t)row->wide_last_blocks));
     if (row->recompute) json_object_set_new(s, "recompute", json_string(row->recompute));
     if (row->optimizer) json_object_set_new(s, "optimizer", json_string(row->optimizer));
     return made(s, row, arena);

@@ -40,6 +40,7 @@ struct dl_training_row {
     const char *strategy_text, *workload_text, *software_text;
     const char *workload; /* NULL, or a file in place of the sizes of a transformer */
     const char *optimizer;
+    int64_t wide_first_blocks, wide_last_blocks;
     int64_t style; /* enum dl_row_style: what the sizes leave open of a transformer */
     /* Entries of a strategy file: more options of those that the columns stand for, or others beside them. */
     struct dl_json stack;

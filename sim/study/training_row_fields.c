@@ -55,6 +55,8 @@ const struct dl_field dl_training_row_fields[] = {
     {"workload", DL_TEXT, AT(workload), 0, 0, true, NULL, NULL},
     {"strategy", DL_TEXT, AT(strategy), 0, 0, true, NULL, NULL},
     {"optimizer", DL_TEXT, AT(optimizer), 0, 0, true, NULL, NULL},
+    {"wide_first_blocks", DL_INT, AT(wide_first_blocks), 0, MOST, true, NULL, NULL},
+    {"wide_last_blocks", DL_INT, AT(wide_last_blocks), 0, MOST, true, NULL, NULL},
     {"stack", DL_LIST, AT(stack), 0, 0, true, NULL, NULL},
     {"mfu", DL_NUMBER, AT(mfu), 1e-9, 1, true, NULL, NULL},
     {"hfu", DL_NUMBER, AT(hfu), 1e-9, 1, true, NULL, NULL},

@@ -102,9 +102,14 @@ END_TEST
 START_TEST(steps_in_four_bits_do_not_overlap_tensor_ranks)
 {
     read_text(BRIDGE_HEAD BRIDGE_LINE("1", "26.04", "GB200", "LLAMA3_70B", "2,4,,1,n/a,5", "NVFP4")
-                  BRIDGE_LINE("2", "26.04", "GB200", "LLAMA3_70B", "2,4,,1,n/a,5", "MXFP8"));
+                  BRIDGE_LINE("2", "26.04", "GB200", "LLAMA3_70B", "2,4,,1,n/a,5", "MXFP8")
+                      BRIDGE_LINE("3", "26.04", "GB200", "Nemotron_3_Super", "2,1,,1,64,n/a", "NVFP4")
+                          BRIDGE_LINE("4", "26.04", "GB200", "Nemotron_3_Super", "2,1,,1,64,n/a", "MXFP8"));
     ck_assert_msg(!err.status, "%s", err.text);
-    ck_assert_uint_eq(rows.n, 2);
+    ck_assert_uint_eq(rows.n, 4);
+    ck_assert_int_eq(rows.items[2].wide_last_blocks, 14);
+    ck_assert(!rows.items[3].wide_last_blocks && !rows.items[0].wide_last_blocks);
+    ck_assert(!strstr(rows.items[2].stack_text, "overlap_chunks"));
     ck_assert_str_eq(rows.items[0].precision, "nvfp4");
     ck_assert(rows.items[0].sp == 1 && !strstr(rows.items[0].stack_text, "overlap_chunks"));
     ck_assert(strstr(rows.items[1].stack_text, "overlap_chunks") != NULL);
