@@ -118,7 +118,7 @@ enum dl_status dl_hf_refuse(const struct dl_hf *hf, const char *key, struct dl_e
 extern const struct dl_hf_model dl_hf_llama, dl_hf_mistral, dl_hf_mixtral;
 extern const struct dl_hf_model dl_hf_gemma, dl_hf_granite, dl_hf_phi3;
 extern const struct dl_hf_model dl_hf_qwen2, dl_hf_qwen3, dl_hf_qwen2_moe, dl_hf_qwen3_moe;
-extern const struct dl_hf_model dl_hf_deepseek_v2, dl_hf_deepseek_v3;
+extern const struct dl_hf_model dl_hf_deepseek_v2, dl_hf_deepseek_v3, dl_hf_nemotron_h;
 extern const struct dl_hf_model dl_hf_gpt2, dl_hf_gpt_neox, dl_hf_gpt_bigcode, dl_hf_starcoder2;
 extern const struct dl_hf_model dl_hf_bert, dl_hf_vit;
 
