@@ -1,4 +1,4 @@
-/* blind_steps.c - steps of models that were predicted before they were timed on an H200, in three rounds
+/* blind_steps.c - steps of models that were predicted before they were timed on an H200, in four rounds
  * (validation/measured/blind_steps.json, which has these models). */
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +21,8 @@ enum column {
     BACKWARD_S,
     OPTIMIZER_S,
     ALLOCATED,
-    ROUND
+    ROUND,
+    LORA
 };
 
 static void open_measured(void) { open_measured_file("blind_steps"); }
@@ -47,13 +48,31 @@ static const char *workload_of(const json_t *row)
     return out;
 }
 
+static json_t *stack_of(const json_t *row)
+{
+    json_t *const stack = json_array(), *const adapters = json_array_get(row, LORA);
+    if (adapters) {
+        json_t *const entry = json_copy(adapters);
+        json_object_set_new(entry, "name", json_string("lora"));
+        json_array_append_new(stack, entry);
+    }
+    if (is_true(row, RECOMPUTED))
+        json_array_append_new(stack, json_pack("{ss ss}", "name", "recompute", "mode", "full"));
+    return stack;
+}
+
 static const char *strategy_of(const json_t *row)
 {
-    return dl_arena_format(arena,
-                           "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a row\",\"workload\":\"none\","
-                           "\"precision\":\"%s\",\"global_batch\":%.0f,\"microbatch\":%.0f,\"stack\":[%s]}",
-                           text(row, PRECISION), number(row, SAMPLES), number(row, SAMPLES),
-                           is_true(row, RECOMPUTED) ? "{\"name\":\"recompute\",\"mode\":\"full\"}" : "");
+    json_t *const stack = stack_of(row);
+    char *const dumped = json_dumps(stack, JSON_COMPACT);
+    const char *const out =
+        dl_arena_format(arena,
+                        "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a row\",\"workload\":\"none\","
+                        "\"precision\":\"%s\",\"global_batch\":%.0f,\"microbatch\":%.0f,\"stack\":%s}",
+                        text(row, PRECISION), number(row, SAMPLES), number(row, SAMPLES), dumped);
+    free(dumped);
+    json_decref(stack);
+    return out;
 }
 
 /* Only transformers may be cast as a whole. */
@@ -95,14 +114,17 @@ static void add_error(struct mean *m, double got, double wanted)
     m->n++;
 }
 
-/* Predicted once they were 5.6, 7.2 and 4.9 % off, mostly RegNets: their groups had not been timed. Where the host sets
- * the pace only memory is compared. */
+/* Predicted once they were 5.6, 7.2, 4.9 and 3.5 % off, mostly RegNets: their groups had not been timed. Where the host
+ * sets the pace only memory is compared. */
 START_TEST(each_round_takes_what_was_measured)
 {
     static const struct {
         const char *round;
         double least_steps, most_mean, most_memory;
-    } wanted[] = {{"first", 40, 0.032, 0.018}, {"second", 18, 0.048, 0.014}, {"third", 40, 0.05, 0.025}};
+    } wanted[] = {{"first", 40, 0.032, 0.018},
+                  {"second", 18, 0.048, 0.014},
+                  {"third", 40, 0.05, 0.025},
+                  {"fourth", 45, 0.037, 0.025}};
     const double host_sets_the_pace = 0.9;
     const json_t *const rows = json_object_get(measured.value, "rows");
     struct mean step = {0}, memory = {0};
@@ -122,7 +144,7 @@ END_TEST
 
 int main(void)
 {
-    enum { n_rounds = 3 };
+    enum { n_rounds = 4 };
     TCase *const tests = tcase_create("blind_steps");
     tcase_add_checked_fixture(tests, open_measured, close_measured);
     tcase_add_loop_test(tests, each_round_takes_what_was_measured, 0, n_rounds);
