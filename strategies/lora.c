@@ -88,6 +88,7 @@ static void tell(const void *options, void (*say)(void *user, const char *words)
 const struct dl_strategy dl_strategy_lora = {
     .name = "lora",
     .doc = "adapters of `rank` on linear layers are trained, and all other weights are frozen",
+    .builds_model = true,
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),

@@ -376,6 +376,7 @@ struct dl_strategy {
     bool sums_gradients;           /* over the replicas: without such a one there must be a single replica */
     bool needs_host;               /* of the devices, with a link to them: it copies */
     bool replays_launches;         /* some are recorded once */
+    bool builds_model;             /* it says what is trained: workloads are built for it */
     const struct dl_brought *axes; /* OPTIONAL: that it brings, with their ways */
     size_t n_axes;
     /* OPTIONAL: the host waits at each launch until the device has done it, and that takes so long beside the kernel.

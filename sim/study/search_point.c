@@ -16,7 +16,7 @@ static json_t *plain_strategy(const struct dl_search *s, uint64_t devices, struc
     json_object_set_new(doc.value, "global_batch", json_integer((json_int_t)devices));
     json_object_set_new(doc.value, "stack", json_pack("[{ss}]", "name", "data"));
     for (size_t i = 0; i < s->fixes.n && !err->status; i++)
-        if (!dl_search_fixes_entry(s->fixes.items[i])) dl_json_set(doc, s->fixes.items[i], s->arena, err);
+        if (!dl_search_fixes_spread(s->fixes.items[i])) dl_search_apply(doc, s->fixes.items[i], s->arena, err);
     return doc.value;
 }
 

@@ -97,11 +97,21 @@ static bool entry_name(const char *fix, char name[most_name], const char **rest)
     return true;
 }
 
-bool dl_search_fixes_entry(const char *fix)
+/* NULL: there is none. */
+static const struct dl_strategy *strategy_named(const char *name)
+{
+    for (size_t i = 0; i < dl_strategy_count(); i++)
+        if (strcmp(dl_strategy_get(i)->name, name) == 0) return dl_strategy_get(i);
+    return NULL;
+}
+
+bool dl_search_fixes_spread(const char *fix)
 {
     char name[most_name];
     const char *rest;
-    return entry_name(fix, name, &rest);
+    if (!entry_name(fix, name, &rest)) return false;
+    const struct dl_strategy *const s = strategy_named(name);
+    return !s || !s->builds_model;
 }
 
 bool dl_search_fixes_key(const char *fix, const char *key)
@@ -135,11 +145,8 @@ static bool is_known(const char *fix)
     size_t n_fields;
     const struct dl_field *const of_file = dl_job_fields(&n_fields);
     if (!entry_name(fix, name, &rest)) return has_key(of_file, n_fields, fix) && strncmp(fix, "stack", 5);
-    for (size_t i = 0; i < dl_strategy_count(); i++) {
-        const struct dl_strategy *const s = dl_strategy_get(i);
-        if (strcmp(s->name, name) == 0) return has_key(s->fields, s->n_fields, rest);
-    }
-    return false;
+    const struct dl_strategy *const s = strategy_named(name);
+    return s && has_key(s->fields, s->n_fields, rest);
 }
 
 enum dl_status dl_search_check_fixes(const struct dl_texts *fixes, struct dl_error *err)
@@ -191,7 +198,7 @@ static const char *needed_by(const char *fix)
 }
 
 /* Entries that the search itself puts in or leaves out are not added for what is fixed in them; others are. */
-static enum dl_status apply(struct dl_json doc, const char *fix, struct dl_arena *arena, struct dl_error *err)
+enum dl_status dl_search_apply(struct dl_json doc, const char *fix, struct dl_arena *arena, struct dl_error *err)
 {
     static const char *const searched[] = {"pipeline", "tensor", "context", "expert", "data", "zero"};
     char name[most_name];
@@ -214,7 +221,7 @@ json_t *dl_search_strategy(const json_t *base, const struct dl_space_point *p, c
     json_object_set_new(doc.value, "stack", stack_of(p));
     if (p->of[DL_SPACE_OFFLOAD]) add_offload(p, json_object_get(doc.value, "stack"));
     if (p->of[DL_SPACE_ORDER]) json_object_set_new(doc.value, "order", order_of(p));
-    for (size_t i = 0; i < fixes->n && !apply(doc, fixes->items[i], arena, err); i++) continue;
+    for (size_t i = 0; i < fixes->n && !dl_search_apply(doc, fixes->items[i], arena, err); i++) continue;
     return doc.value;
 }
 

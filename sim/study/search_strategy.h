@@ -12,8 +12,10 @@ enum dl_status dl_search_check_fixes(const struct dl_texts *fixes, struct dl_err
 const char *dl_search_with_json(const char *fix, struct dl_arena *arena);
 /* Whether it is of this key or this entry of the stack. */
 bool dl_search_fixes_key(const char *fix, const char *key);
-/* Whether it is of an entry of the stack. */
-bool dl_search_fixes_entry(const char *fix);
+/* Whether it is of an entry of the stack that says how a model is spread, not what of it is trained. */
+bool dl_search_fixes_spread(const char *fix);
+/* Put it into a strategy, with its entry if the search has none such. */
+enum dl_status dl_search_apply(struct dl_json doc, const char *fix, struct dl_arena *arena, struct dl_error *err);
 
 /* The keys of `base`, those of the point, and what is fixed beside its axes, as far as it has the entries: a new
  * object. */

@@ -8,24 +8,30 @@
 #include "sim/study/search_point.h"
 #include "tests/unit/suite.h"
 
-/* Hashed routes over nodes, pipelines and ZeRO; experts; adaptive routes; code of models that goes by precision. */
+/* Hashed routes over nodes, pipelines and ZeRO; experts; adaptive routes; code of models that goes by precision;
+ * adapters. */
 static const struct {
     const char *system, *workload, *software;
     uint64_t devices, global_batch;
-} searches[] = {{"selene", "gpt-1.7b", NULL, 16, 32},
-                {"dgx-h100", "switch-base", NULL, 8, 16},
-                {"frontier", "gpt-1.7b", NULL, 16, 32},
-                {"dgx-h100", "tinyllama-1.1b", "pytorch-eager", 8, 16}};
+    const char *fixes[2];
+} searches[] = {
+    {"selene", "gpt-1.7b", NULL, 16, 32, {NULL}},
+    {"dgx-h100", "switch-base", NULL, 8, 16, {NULL}},
+    {"frontier", "gpt-1.7b", NULL, 16, 32, {NULL}},
+    {"dgx-h100", "tinyllama-1.1b", "pytorch-eager", 8, 16, {NULL}},
+    {"dgx-h100", "tinyllama-1.1b", NULL, 8, 16, {"stack.lora.rank=8", "stack.lora.targets=[\"qkv\", \"fc2\"]"}}};
 enum { n_points = 24 };
 
 static void open_search(struct dl_search *search, int i)
 {
     struct dl_error err = {0};
-    const struct dl_search_wanted wanted = {.session = {.topo = {.name = searches[i].system},
-                                                        .workload = {.name = searches[i].workload},
-                                                        .software = {.name = searches[i].software},
-                                                        .devices = searches[i].devices},
-                                            .global_batch = searches[i].global_batch};
+    const struct dl_search_wanted wanted = {
+        .session = {.topo = {.name = searches[i].system},
+                    .workload = {.name = searches[i].workload},
+                    .software = {.name = searches[i].software},
+                    .devices = searches[i].devices},
+        .global_batch = searches[i].global_batch,
+        .fixes = {.items = {searches[i].fixes[0], searches[i].fixes[1]}, .n = searches[i].fixes[0] ? 2 : 0}};
     ck_assert_msg(!dl_search_open(search, &wanted, &err), "%s", err.text);
     search->engine = dl_engine_alone.name;
 }
