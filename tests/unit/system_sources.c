@@ -58,7 +58,7 @@ static const struct {
     {"tpu-v4", 4096, 0, 0},
     {"tpu-v5e", 256, 0, 0},
     {"tpu-v5p", 8960, 0, 0},
-    {"tpu-v6e-multislice", 3072, 256, 25600},
+    {"tpu-v6e-multislice", 0, 256, 25600},
     {"tpu-v5p-128-multislice", 0, 64, 3200},
     {"tpu-v5p-256-multislice", 0, 128, 6400},
     {"fugaku", 158976, 0, 0},
