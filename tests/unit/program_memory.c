@@ -98,7 +98,7 @@ static const struct {
     {ONE_STAGE "alloc saved layer 0 bytes 1\n", "test.txt:5: 'alloc' must be in a block"},
     {ONE_STAGE "begin\nfree parameters layer 0\n", "test.txt:6: nothing is there to free before the first step"},
     {ONE_STAGE "begin\nwork cause compute device_s 1 name a\n", "test.txt:6: 'work' must be in a block"},
-    {ONE_STAGE "block 0\nalloc savings layer 0 bytes 1\n", "test.txt:6: must be one of parameters, gradients"},
+    {ONE_STAGE "block 0\nalloc savings layer 0 bytes 1\n", "test.txt:6: must be one of parameters, frozen, gradients"},
     {ONE_STAGE "block 0\nalloc saved bytes 1\n", "test.txt:6: needs 'layer'"},
     {ONE_STAGE "block 0\nalloc saved layer 131072 bytes 1\n", "test.txt:6: '131072' is not a number"},
     {ONE_STAGE "block 0\nfree saved layer 0 bytes 1\n", "test.txt:6: 'bytes' means nothing here"},
