@@ -61,7 +61,7 @@ static const struct dl_hf_key keys[] = {
     HF_LEFT_OUT("time_step_min", of_start),
     HF_LEFT_OUT("time_step_rank", of_start),
     HF_LEFT_OUT("time_step_limit", of_steps),
-    HF_LEFT_OUT("norm_eps", of_steps),
+    HF_LEFT_OUT("norm_eps", "a number of the norms, whose work does not depend on it"),
     HF_LEFT_OUT("partial_rotary_factor", "there are no positions"),
     HF_LEFT_OUT("num_logits_to_keep", of_generation),
     HF_LEFT_OUT("mamba_ssm_cache_dtype", of_generation),
@@ -77,36 +77,25 @@ static enum dl_status set_count(struct dl_hf *hf, const char *key, const char *t
     return DL_OK;
 }
 
-/* Shared experts have a width of their own: so many of the others' are as wide. */
-static enum dl_status finish_shared(struct dl_hf *hf, struct dl_error *err)
-{
-    const char *const key = "moe_shared_expert_intermediate_size";
-    const struct dl_json n = dl_hf_get(hf, "n_shared_experts"), width = dl_hf_get(hf, key);
-    const int64_t each = dl_hf_count(hf, "expert_ffn");
-    const int64_t all = json_integer_value(n.value) * (width.value ? json_integer_value(width.value) : each);
-    if (all < 0 || !each || all % each)
-        return dl_hf_refuse(hf, key, err, "must be a multiple of moe_intermediate_size, %lld", (long long)each);
-    json_object_set_new(hf->out->workload, "shared_experts", json_integer(all / each));
-    return DL_OK;
-}
+static const char *const of_experts[] = {
+    "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size",
+    "moe_latent_size",  "n_shared_experts",    "moe_shared_expert_intermediate_size",
+};
 
-static enum dl_status finish_experts(struct dl_hf *hf, bool has_experts, struct dl_error *err)
+static enum dl_status finish_experts(struct dl_hf *hf, struct dl_error *err)
 {
     static const struct {
         const char *key, *to;
-    } counts[] = {{"n_routed_experts", "experts"},
-                  {"num_experts_per_tok", "top_k"},
-                  {"moe_intermediate_size", "expert_ffn"},
-                  {"moe_latent_size", "expert_hidden"}};
-    for (size_t i = 0; i < DL_COUNT(counts); i++)
-        if (!has_experts)
-            dl_hf_leave_out(hf, counts[i].key, false, "no layer has experts");
-        else if (set_count(hf, counts[i].key, counts[i].to, err))
-            return err->status;
-    if (has_experts) return finish_shared(hf, err);
-    dl_hf_leave_out(hf, "n_shared_experts", false, "no layer has experts");
-    dl_hf_leave_out(hf, "moe_shared_expert_intermediate_size", false, "no layer has experts");
-    return DL_OK;
+    } needed[] = {
+        {"n_routed_experts", "experts"}, {"num_experts_per_tok", "top_k"}, {"moe_intermediate_size", "expert_ffn"}};
+    int64_t count;
+    for (size_t i = 0; i < DL_COUNT(needed); i++) {
+        if (dl_hf_need_count(hf, needed[i].key, &count, err)) return err->status;
+        json_object_set_new(hf->out->workload, needed[i].to, json_integer(count));
+    }
+    if (set_count(hf, "moe_latent_size", "expert_hidden", err) || dl_hf_need_count(hf, "n_shared_experts", &count, err))
+        return err->status;
+    return dl_hf_set_shared_experts(hf, "moe_shared_expert_intermediate_size", count, err);
 }
 
 static enum dl_status finish(struct dl_hf *hf, struct dl_error *err)
@@ -117,7 +106,9 @@ static enum dl_status finish(struct dl_hf *hf, struct dl_error *err)
     json_object_set(hf->out->workload, "pattern", pattern.value);
     if (set_count(hf, "attention_head_dim", "head_size", err) || set_count(hf, "head_dim", "head_size", err))
         return err->status;
-    return finish_experts(hf, strchr(json_string_value(pattern.value), 'E') != NULL, err);
+    if (strchr(json_string_value(pattern.value), 'E')) return finish_experts(hf, err);
+    for (size_t i = 0; i < DL_COUNT(of_experts); i++) dl_hf_leave_out(hf, of_experts[i], false, "no layer has experts");
+    return DL_OK;
 }
 
 static const char *const architectures[] = {"NemotronHForCausalLM", NULL};

@@ -39,17 +39,10 @@ const struct dl_hf_model dl_hf_qwen3 = {
         HF_IS("mlp_only_layers", "[]", equal_blocks), HF_LEFT_OUT("norm_topk_prob", of_router),                        \
         HF_LEFT_OUT("router_aux_loss_coef", of_loss), HF_LEFT_OUT("output_router_logits", of_loss)
 
-/* The shared expert has a width of its own; a workload counts shared experts that are as wide as the others. */
 static enum dl_status finish_shared(struct dl_hf *hf, struct dl_error *err)
 {
     static const char key[] = "shared_expert_intermediate_size";
-    const struct dl_json shared = dl_hf_get(hf, key);
-    const int64_t width = dl_hf_count(hf, "expert_ffn");
-    if (!json_is_integer(shared.value)) return dl_hf_refuse(hf, key, err, "must be there, a whole number");
-    if (width < 1 || json_integer_value(shared.value) % width || json_integer_value(shared.value) < 0)
-        return dl_hf_refuse(hf, key, err, "must be a multiple of moe_intermediate_size, %lld, got %lld",
-                            (long long)width, (long long)json_integer_value(shared.value));
-    json_object_set_new(hf->out->workload, "shared_experts", json_integer(json_integer_value(shared.value) / width));
+    if (dl_hf_set_shared_experts(hf, key, 1, err)) return err->status;
     dl_hf_leave_out(hf, key, true,
                     "the gate of the shared expert is not in the workload: hidden_size parameters a block");
     return dl_hf_finish_window(hf, err);

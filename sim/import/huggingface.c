@@ -28,6 +28,29 @@ int64_t dl_hf_count(const struct dl_hf *hf, const char *workload_key)
     return json_integer_value(json_object_get(hf->out->workload, workload_key));
 }
 
+enum dl_status dl_hf_need_count(const struct dl_hf *hf, const char *key, int64_t *count, struct dl_error *err)
+{
+    const int64_t most = 1000000000; /* so that the product of two is a number, too */
+    const struct dl_json from = dl_hf_get(hf, key);
+    if (!from.value) return dl_hf_refuse(hf, key, err, "must be there, a whole number");
+    if (!json_is_integer(from.value)) return dl_wrong_type(from, "a whole number", err);
+    *count = json_integer_value(from.value);
+    if (*count >= 0 && *count <= most) return DL_OK;
+    return dl_hf_refuse(hf, key, err, "must be in [0, %lld], got %lld", (long long)most, (long long)*count);
+}
+
+enum dl_status dl_hf_set_shared_experts(struct dl_hf *hf, const char *width_key, int64_t n, struct dl_error *err)
+{
+    const int64_t each = dl_hf_count(hf, "expert_ffn");
+    int64_t width;
+    if (dl_hf_need_count(hf, width_key, &width, err)) return err->status;
+    if (each < 1 || width * n % each)
+        return dl_hf_refuse(hf, width_key, err, "must be a multiple of moe_intermediate_size, %lld, got %lld",
+                            (long long)each, (long long)width);
+    json_object_set_new(hf->out->workload, "shared_experts", json_integer(width * n / each));
+    return DL_OK;
+}
+
 static void list(struct dl_hf *hf, const char *key, const json_t *value, bool matters, const char *why)
 {
     const struct dl_left_out left = {.key = dl_arena_format(hf->arena, "/%s", key),
