@@ -29,7 +29,7 @@ static const struct dl_field fields[] = {
     {"wide_first_blocks", DL_INT, offsetof(struct options, wide_first_blocks), 0, 10000, true, NULL,
      "blocks at the start of the model whose GEMMs stay in bf16 where others are in fp8, mxfp8 or nvfp4; 0 if absent"},
     {"wide_last_blocks", DL_INT, offsetof(struct options, wide_last_blocks), 0, 10000, true, NULL,
-     "the same at its end; 0 if absent"},
+     "the same at its end, where modules that predict further tokens are not counted and stay narrow; 0 if absent"},
     {"optimizer", DL_CHOICE, offsetof(struct options, optimizer), 0, 0, true, optimizers,
      "what updates parameters (adam_bf16: Adam with both moments in bf16); adam for language models and momentum for "
      "others if absent"},

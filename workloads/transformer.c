@@ -274,6 +274,7 @@ static void build_block(struct dl_block *b, bool has_experts, bool predicts, str
             dl_block_feed_forward(b);
     }
     dl_block_end(b, arena);
+    layer->is_further = predicts;
 }
 
 static struct dl_transformer completed(const struct dl_transformer *given)

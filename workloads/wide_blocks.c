@@ -31,8 +31,9 @@ static const struct copy *copy_of(struct copies *copies, const struct dl_layer *
     return copy;
 }
 
-/* What predicts further tokens, with a loss of its own, comes after the blocks. */
-static bool is_counted(const struct dl_layer *layer) { return layer->is_block && layer->logits == 0; }
+/* Megatron-Core counts layers of the decoder alone (is_first_last_bf16_layer, num_layers); it asks about modules that
+ * predict further tokens with layer -1, which is at neither end. */
+static bool is_counted(const struct dl_layer *layer) { return layer->is_block && !layer->is_further; }
 
 uint32_t dl_model_blocks(const struct dl_model *model)
 {

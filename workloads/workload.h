@@ -176,6 +176,7 @@ struct dl_layer {
     double logits;                          /* elements that a loss is computed from, divided by tensor parallelism */
     double whole_logits;                    /* and such of which each of its ranks has all */
     bool is_block;                          /* one of the equal layers that pipeline stages are counted in */
+    bool is_further;                        /* such a layer, but of a module that predicts further tokens */
     bool is_wide;                           /* its products never have quantised operands: see dl_model_widen */
 };
 
@@ -254,7 +255,7 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_mo
                                 struct dl_model *out, struct dl_error *err);
 
 /* From now on so many blocks at its start and at its end have no quantised operands, whatever those of others have;
- * what predicts further tokens is no such block. */
+ * blocks of modules that predict further tokens (is_further) are not among them. */
 void dl_model_widen(struct dl_model *model, uint32_t first, uint32_t last, struct dl_arena *arena);
 /* Of which these may be. */
 uint32_t dl_model_blocks(const struct dl_model *model);

@@ -350,6 +350,30 @@ START_TEST(blocks_at_the_ends_may_stay_wide)
 }
 END_TEST
 
+/* Two blocks and a module that predicts a further token: all blocks may be wide, and the module stays narrow. */
+START_TEST(modules_that_predict_further_are_at_neither_end)
+{
+    static const char *const names[] = {"qkv", "fc1", "fc2"};
+    static const char software[] = SOFTWARE(OPERANDS_IN("nvfp4", ",'weight_copies':2"));
+    static const char model[] = MODEL(",'mtp_layers':1");
+    struct dl_session wide, narrow, partly;
+    open_narrow(&wide, software, BATCH("bf16"), model);
+    open_narrow(&narrow, software, BATCH("nvfp4"), model);
+    open_narrow(&partly, software, BATCH("nvfp4") ",'wide_last_blocks':2", model);
+    ck_assert(partly.model.layers[1].is_wide && partly.model.layers[2].is_wide && !partly.model.layers[3].is_wide);
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        for (size_t i = 0; i < DL_COUNT(names); i++)
+            check_close(names[i], kernels_s(&partly, kind, names[i]),
+                        (2 * kernels_s(&wide, kind, names[i]) + kernels_s(&narrow, kind, names[i])) / 3, exactly);
+        check_close("join", kernels_s(&partly, kind, "join"), kernels_s(&narrow, kind, "join"), exactly);
+        ck_assert_double_gt(kernels_s(&wide, kind, "join"), kernels_s(&narrow, kind, "join"));
+    }
+    dl_session_close(&wide);
+    dl_session_close(&narrow);
+    dl_session_close(&partly);
+}
+END_TEST
+
 /* What tensor ranks gather for these is as wide. */
 START_TEST(wide_blocks_gather_as_in_bf16)
 {
@@ -374,17 +398,19 @@ END_TEST
 START_TEST(what_is_wrong_with_wide_blocks_is_said)
 {
     static const struct {
-        const char *head, *message;
+        const char *head, *message, *workload;
     } bad[] = {
         {BATCH("bf16") ",'wide_last_blocks':1",
-         "test.json:/wide_last_blocks: is for fp8, mxfp8 and nvfp4; in bf16 all blocks are as wide"},
+         "test.json:/wide_last_blocks: is for fp8, mxfp8 and nvfp4; in bf16 all blocks are as wide", MODEL("")},
         {BATCH("nvfp4") ",'wide_first_blocks':2,'wide_last_blocks':1",
-         "test.json:/wide_last_blocks: test has 2 blocks, of which 3 cannot be wide"},
+         "test.json:/wide_last_blocks: test has 2 blocks, of which 3 cannot be wide", MODEL("")},
+        {BATCH("nvfp4") ",'wide_last_blocks':3",
+         "test.json:/wide_last_blocks: test has 2 blocks, of which 3 cannot be wide", MODEL(",'mtp_layers':1")},
     };
     struct dl_session t;
     try_step(&t, &(struct step){.device = FP8_DEVICE,
                                 .software = SOFTWARE(""),
-                                .workload = MODEL(""),
+                                .workload = bad[_i].workload,
                                 .head = bad[_i].head,
                                 .stack = "{'name':'data'}"});
     ck_assert_str_eq(t.err.text, bad[_i].message);
@@ -428,8 +454,9 @@ int main(void)
     tcase_add_test(tests, weights_may_have_narrow_copies_beside_them);
     tcase_add_test(tests, casts_of_mlperf_in_nvfp4_move_less);
     tcase_add_loop_test(tests, blocks_at_the_ends_may_stay_wide, 0, 2);
+    tcase_add_test(tests, modules_that_predict_further_are_at_neither_end);
     tcase_add_test(tests, wide_blocks_gather_as_in_bf16);
-    tcase_add_loop_test(tests, what_is_wrong_with_wide_blocks_is_said, 0, 2);
+    tcase_add_loop_test(tests, what_is_wrong_with_wide_blocks_is_said, 0, 3);
     tcase_add_loop_test(tests, what_is_wrong_with_operands_is_said, 0, 3);
     Suite *const suite = suite_create("narrow_products");
     suite_add_tcase(suite, tests);
