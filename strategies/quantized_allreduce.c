@@ -78,10 +78,7 @@ static double unpack_bytes(const struct dl_event *packed, const struct dl_settin
 static enum dl_status hold_errors(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_layer *const layer = ev->layer;
-    const double parameters =
-        dl_held(s, dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters), false);
-    return dl_emit_alloc(below, DL_TENSOR_ERRORS, ev, parameters * error_bytes, err);
+    return dl_emit_alloc(below, DL_TENSOR_ERRORS, ev, dl_layer_trained(s, ev->layer) * error_bytes, err);
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,

@@ -114,6 +114,12 @@ double dl_layer_held(const struct dl_setting *s, const struct dl_layer *layer, b
     return dl_held(s, dl_layer_on_rank(s, layer), cut);
 }
 
+double dl_layer_trained(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    return dl_held(s, dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters),
+                   false);
+}
+
 /* ---- sends ---- */
 
 static bool sends_in_batches(const struct dl_setting *s)

@@ -307,7 +307,8 @@ struct dl_on_rank dl_on_rank(const struct dl_setting *setting, double inside, do
 /* How many of them it holds, whole or cut by ZeRO. */
 double dl_held(const struct dl_setting *setting, struct dl_on_rank of, bool cut);
 double dl_layer_held(const struct dl_setting *setting, const struct dl_layer *layer, bool cut);
-/* Those of a layer, trained and frozen. */
+/* Those of a layer that are trained, whole; trained and frozen. */
+double dl_layer_trained(const struct dl_setting *setting, const struct dl_layer *layer);
 struct dl_on_rank dl_layer_on_rank(const struct dl_setting *setting, const struct dl_layer *layer);
 
 /* What is below a filter: the next one, or at the end the program being built. */

@@ -7,11 +7,15 @@
 
 /* ---- a layer ---- */
 
+/* Adapters go with the matrix that they are on: DeepSpeed takes as many parameters ahead as a limit allows, however
+ * many tensors these are, so that small ones hold back no large one. */
+static bool is_module(const struct dl_kernel *k) { return dl_kernel_is_linear(k) && !k->adapter; }
+
 /* Among the first so many kernels of its forward. */
 static uint32_t count_matrices(const struct dl_layer *layer, size_t n_kernels)
 {
     uint32_t n = 0;
-    for (size_t i = 0; i < n_kernels; i++) n += dl_kernel_is_linear(&layer->forward[i].kernel);
+    for (size_t i = 0; i < n_kernels; i++) n += is_module(&layer->forward[i].kernel);
     return n;
 }
 
@@ -57,8 +61,9 @@ static void find_matrices(struct dl_visit *v)
     for (size_t i = 0; i < v->layer->n_forward; i++) {
         const struct dl_kernel *const k = &v->layer->forward[i].kernel;
         if (!dl_kernel_is_linear(k)) continue;
-        v->names[v->n_modules] = k->name;
-        weights += v->parts[v->n_modules++] = k->n * k->k;
+        if (is_module(k)) v->names[v->n_modules++] = k->name;
+        v->parts[v->n_modules - 1] += k->n * k->k;
+        weights += k->n * k->k;
     }
     for (uint32_t i = 0; i < v->n_modules; i++) v->parts[i] /= weights;
 }
@@ -69,6 +74,7 @@ static struct dl_visit visit_of(const struct dl_module_rules *r, const struct dl
     struct dl_visit v = {.layer = layer, .pass = pass, .n_modules = 1, .n_uses = 1, .parts = {1}};
     if (!is_by_matrix(r, layer)) return v;
     v.n_modules = 0;
+    v.parts[0] = 0;
     find_matrices(&v);
     if (pass == DL_BACKWARD && dl_recompute_of(r->recomputed, block) == DL_RECOMPUTE_BLOCKS)
         v.n_repeated = count_matrices(layer, dl_recompute_count(r->setting, layer));
@@ -179,10 +185,11 @@ uint32_t dl_modules_buckets(const struct dl_module_rules *r, const struct dl_lay
                             double parts[DL_MOST_MODULES])
 {
     const struct dl_visit v = visit_of(r, layer, DL_BACKWARD, 0);
+    const double trained = dl_layer_trained(r->setting, layer);
     uint32_t n = 0;
     double filled = 0;
     for (uint32_t i = v.n_modules; i-- > 0;) {
-        const double more = parameters(r->setting, &v, i);
+        const double more = trained * v.parts[i];
         const bool fits = n > 0 && filled + more <= r->bucket_parameters;
         filled = fits ? filled + more : more;
         if (fits)

@@ -182,6 +182,36 @@ START_TEST(each_product_waits_for_its_matrix)
 }
 END_TEST
 
+/* Adapters come with their matrices, however many they are: nothing is held back by them, and all of it is gathered. */
+START_TEST(adapters_go_with_their_matrices)
+{
+    static const char *const targets[] = {"'qkv'", "'qkv','projection','fc1','fc2'"};
+    char above[120];
+    uint32_t all;
+    snprintf(above, sizeof above, "{'name':'lora','rank':8,'targets':[%s]},", targets[_i]);
+    open_limits(above, 100, 1e-3);
+    ck_assert_uint_eq(count_ahead(item(&t, DL_ITEM_F), &all), LAYERS * MATRICES + 1);
+    ck_assert_uint_eq(all, LAYERS * MATRICES + 2);
+    check_close("bytes", gathered_bytes(item(&t, DL_ITEM_F)),
+                activation_bytes * (dl_model_parameters(&t.model) + dl_model_frozen(&t.model)), exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
+/* Frozen weights fill no bucket. */
+START_TEST(gradients_of_adapters_are_few)
+{
+    double parts[DL_MOST_MODULES];
+    open_zero(FOUR_BLOCKS, "{'name':'lora','rank':8,'targets':['qkv','projection','fc1','fc2']},", "");
+    const struct dl_layer *const block = &t.model.layers[1];
+    const struct dl_module_rules rules = {.setting = &t.job.setting,
+                                          .bucket_parameters = 1.01 * dl_layer_parameters(block)};
+    ck_assert_double_lt(dl_layer_parameters(block), block->frozen_inside / 3);
+    ck_assert_uint_eq(dl_modules_buckets(&rules, block, parts), 1);
+    dl_session_close(&t);
+}
+END_TEST
+
 /* ---- how many at once ---- */
 
 /* With all kept to the backward a whole block is there. With none, the last matrix, which stays in use, and two that
@@ -233,6 +263,8 @@ int main(void)
     tcase_add_loop_test(tests, gradients_are_scattered_by_buckets, 0, 5);
     tcase_add_loop_test(tests, the_next_is_gathered_while_one_is_at_work_if_it_may_live, 0, 2);
     tcase_add_test(tests, each_product_waits_for_its_matrix);
+    tcase_add_loop_test(tests, adapters_go_with_their_matrices, 0, 2);
+    tcase_add_test(tests, gradients_of_adapters_are_few);
     tcase_add_loop_test(tests, memory_is_that_of_the_matrices_that_live, 0, 3);
     tcase_add_loop_test(tests, limits_need_matrices_one_by_one, 0, 4);
     suite_add_tcase(suite, tests);
