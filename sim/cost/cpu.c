@@ -142,7 +142,7 @@ static double seconds(const struct dl_device *d, const struct dl_kernel *k, enum
     case DL_KERNEL_ATTENTION: return o->call_s + fmax(arithmetic_s(d, k, flop_per_s), least_s);
     case DL_KERNEL_MEMORY: break;
     }
-    return o->call_s + least_s;
+    return o->call_s + fmax(least_s, dl_inner_products_s(d, k, precision) / o->matrix_fraction);
 }
 
 static struct dl_price price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

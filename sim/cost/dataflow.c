@@ -81,8 +81,9 @@ static double seconds(const struct dl_device *d, const struct dl_kernel *k, enum
     const struct options *const o = d->options;
     if (k->kind != DL_KERNEL_MEMORY) return fmax(d->launch_s, product_s(d, k, precision));
     const double bytes = dl_kernel_bytes(k, precision);
-    if (!dl_operation_of(k)->stands_apart && bytes <= o->buffer_bytes) return o->stage_s;
-    return fmax(d->launch_s, memory_s(d, bytes));
+    const double products_s = dl_inner_products_s(d, k, precision) / o->compute_fraction;
+    if (!dl_operation_of(k)->stands_apart && bytes <= o->buffer_bytes) return fmax(o->stage_s, products_s);
+    return fmax(d->launch_s, fmax(products_s, memory_s(d, bytes)));
 }
 
 static struct dl_price price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

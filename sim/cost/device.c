@@ -231,6 +231,13 @@ enum dl_precision dl_kernel_precision(const struct dl_device *d, const struct dl
     return is_exact && dl_precision_is_quantised(precision) && dl_device_supports(d, DL_BF16) ? DL_BF16 : precision;
 }
 
+/* They are never quantised. */
+double dl_inner_products_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    const bool is_wider = dl_precision_is_quantised(precision) && dl_device_supports(d, DL_BF16);
+    return 2 * k->elements * k->products_per_element / d->peak_flop_per_s[is_wider ? DL_BF16 : precision];
+}
+
 /* How far measured kernels are from the model tells of memory, not of instructions: these are a bound beside it. */
 static struct dl_price bound_by_instructions(const struct dl_device *d, const struct dl_kernel *k,
                                              enum dl_precision precision, double instructions_s)

@@ -13,7 +13,8 @@
 #define UPDATE(word)   {.name = word, MEMORY, .is_update = true, .stands_apart = true}
 /* Kernels of a scan in Triton, divided as those of mamba_ssm, timed on an H200 (PyTorch 2.11, Triton 3.6, November 2026)
  * in the shapes of Nemotron 3 Nano, Nemotron-H 56B on 8 ranks and Mamba-2 2.7B: 16 % around these, but for states of
- * chunks of 256 tokens (25 % less) and scores that take 10 us (50 % more). */
+ * chunks of 256 tokens (25 % less) and scores that take 10 us (50 % more). That units of other GPUs take as many clocks
+ * is assumed: nothing was timed there. */
 #define SCAN(word, a_product_s) {.name = word, MEMORY, .product_unit_s = a_product_s}
 static const struct dl_operation operations[] = {
     {.name = "gemm", .kind = DL_KERNEL_GEMM}, {.name = "grouped_gemm", .kind = DL_KERNEL_GEMM, .among_experts = true},

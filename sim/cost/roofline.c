@@ -19,7 +19,8 @@ static struct dl_price price(const struct dl_device *d, const struct dl_kernel *
 {
     const struct options *const o = d->options;
     const double flop = dl_kernel_flop(k);
-    const double compute_s = flop / (d->peak_flop_per_s[precision] * o->compute_fraction);
+    const double products_s = k->kind == DL_KERNEL_MEMORY ? dl_inner_products_s(d, k, precision) : 0;
+    const double compute_s = fmax(flop / d->peak_flop_per_s[precision], products_s) / o->compute_fraction;
     const double memory_s = dl_kernel_bytes(k, precision) / (d->memory_bytes_per_s * o->bandwidth_fraction);
     return (struct dl_price){
         .seconds = fmax(d->launch_s, fmax(compute_s, memory_s)), .flop = flop, .ground = DL_GROUND_MODELLED};

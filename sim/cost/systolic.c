@@ -104,8 +104,9 @@ static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum 
     case DL_KERNEL_ATTENTION: return attention_s(d, k, precision);
     case DL_KERNEL_MEMORY: break;
     }
-    return fmax(memory_s(d, dl_kernel_bytes(k, precision)),
-                k->elements * vector_flop_per_element / o->vector_flop_per_s);
+    return fmax(
+        fmax(memory_s(d, dl_kernel_bytes(k, precision)), dl_inner_products_s(d, k, precision) / o->matrix_fraction),
+        k->elements * vector_flop_per_element / o->vector_flop_per_s);
 }
 
 static struct dl_price price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

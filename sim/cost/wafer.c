@@ -59,7 +59,8 @@ static struct dl_price price(const struct dl_device *d, const struct dl_kernel *
 {
     const struct options *const o = d->options;
     const double memory_s = dl_kernel_bytes(k, precision) / (d->memory_bytes_per_s * o->bandwidth_fraction);
-    const double busy_s = k->kind == DL_KERNEL_MEMORY ? 0 : product_s(d, k, precision);
+    const double busy_s = k->kind == DL_KERNEL_MEMORY ? dl_inner_products_s(d, k, precision) / o->compute_fraction
+                                                      : product_s(d, k, precision);
     return (struct dl_price){
         .seconds = fmax(d->launch_s, fmax(busy_s, memory_s)), .flop = dl_kernel_flop(k), .ground = DL_GROUND_MODELLED};
 }

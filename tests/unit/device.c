@@ -245,6 +245,21 @@ START_TEST(depthwise_convolutions_take_what_was_timed)
 }
 END_TEST
 
+/* Of whatever model a device is, the arithmetic inside of scans is no gift: many products take longer than what is
+ * moved, and no less than at the peak. */
+START_TEST(products_inside_of_scans_take_time)
+{
+    static const char *const names[] = {"h200", "tpu-v5p", "wse-1", "sn40l", "a64fx"};
+    struct dl_kernel k = {.kind = DL_KERNEL_MEMORY, .name = "chunk_scan", .elements = 1e8, .products_per_element = 1};
+    const struct dl_device *const d = open_device(names[_i]);
+    const enum dl_precision precision = dl_device_supports(d, DL_BF16) ? DL_BF16 : DL_FP32;
+    const double few_s = dl_price(d, &k, precision).seconds;
+    k.products_per_element = 1e6;
+    const double many_s = dl_price(d, &k, precision).seconds, least_s = dl_inner_products_s(d, &k, precision);
+    ck_assert_msg(many_s > 10 * few_s && many_s >= least_s, "%s: %g s, then %g s", names[_i], few_s, many_s);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
     tcase_add_loop_test(tests, no_kernel_beats_peak_memory_or_launch, 0, n_devices);
@@ -253,6 +268,7 @@ static void add(TCase *tests)
     tcase_add_loop_test(tests, twice_the_work_takes_twice_the_time, 0, n_devices);
     tcase_add_loop_test(tests, batches_cost_between_one_and_all_of_their_products, 0, n_devices);
     tcase_add_loop_test(tests, units_share_the_instructions_of_a_kernel, 0, n_devices);
+    tcase_add_loop_test(tests, products_inside_of_scans_take_time, 0, 5);
     tcase_add_test(tests, depthwise_convolutions_take_what_was_timed);
     tcase_add_loop_test(tests, published_kernels_are_met_on_average, 0, (int)DL_COUNT(families));
 }
