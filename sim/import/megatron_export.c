@@ -64,6 +64,16 @@ enum dl_status dl_megatron_export(struct dl_megatron_export *x, struct dl_error 
     if (!dl_megatron_is(x->workload, "kind", "transformer"))
         return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(x->workload, "kind", x->arena).where,
                        "must be transformer: Megatron-LM trains no other model");
+    if (json_object_get(x->workload.value, "pattern"))
+        return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(x->workload, "pattern", x->arena).where,
+                       "must be absent: dlsim writes no flags of hybrids, and without them another model is trained");
+    const struct dl_json stack = dl_json_member(x->strategy, "stack", x->arena);
+    for (size_t i = 0; i < json_array_size(stack.value); i++) {
+        const struct dl_json entry = dl_json_element(stack, i, x->arena);
+        if (dl_megatron_is(entry, "name", "lora"))
+            return dl_fail(err, DL_IMPOSSIBLE, entry.where,
+                           "must be absent: Megatron-LM has no flags of adapters, and without them all is trained");
+    }
     dl_megatron_export_workload(x);
     dl_megatron_export_strategy(x);
     return DL_OK;

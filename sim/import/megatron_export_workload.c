@@ -152,17 +152,6 @@ static void list_values(struct dl_megatron_export *x)
 }
 
 /* They are not read back either. */
-/* Hybrids have a program of their own (pretrain_mamba.py). */
-static const char *const of_hybrids[] = {"pattern",      "state_heads",  "state_head_size", "state_size",
-                                         "state_groups", "state_window", "state_chunk",     "expert_hidden"};
-
-static void list_hybrids(struct dl_megatron_export *x)
-{
-    for (size_t i = 0; i < DL_COUNT(of_hybrids); i++)
-        if (json_object_get(x->workload.value, of_hybrids[i]))
-            dl_megatron_without(x, x->workload, of_hybrids[i], "dlsim writes no flags of hybrids and their experts");
-}
-
 static void list_windows(struct dl_megatron_export *x)
 {
     static const char *const keys[] = {"window", "full_attention_every"};
@@ -186,9 +175,8 @@ void dl_megatron_export_workload(struct dl_megatron_export *x)
                                            "projections",
                                            "window",
                                            "full_attention_every"};
-    const char *known[DL_COUNT(counts) + DL_COUNT(values) + DL_COUNT(of_parts) + DL_COUNT(of_hybrids) + 1] = {NULL};
+    const char *known[DL_COUNT(counts) + DL_COUNT(values) + DL_COUNT(of_parts) + 1] = {NULL};
     size_t n = 0;
-    for (size_t i = 0; i < DL_COUNT(of_hybrids); i++) known[n++] = of_hybrids[i];
     for (size_t i = 0; i < DL_COUNT(of_parts); i++) known[n++] = of_parts[i];
     for (size_t i = 0; i < DL_COUNT(counts); i++) {
         const int64_t value = dl_megatron_count(x->workload, counts[i].key, 0);
@@ -206,6 +194,5 @@ void dl_megatron_export_workload(struct dl_megatron_export *x)
     list_biases(x);
     list_values(x);
     list_windows(x);
-    list_hybrids(x);
     dl_megatron_without_others(x, x->workload, known, no_flag);
 }
