@@ -2,6 +2,7 @@
  *
  * The workload writes adapters down (workloads/adapters.c): frozen layers have no gradients of weights, no optimizer
  * states and nothing to sum over replicas. Tensor parallelism divides both matrices of an adapter (operators.c). */
+#include <math.h>
 #include <stdio.h>
 
 #include "strategies/name_sets.h"
@@ -40,6 +41,19 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return DL_OK;
 }
 
+/* Of the matrices with adapters. */
+static double smallest_side(const struct dl_model *model)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < model->n_layers; i++)
+        for (size_t j = 0; j < model->layers[i].n_forward; j++) {
+            const struct dl_kernel *const k = &model->layers[i].forward[j].kernel;
+            const bool makes_low_rank = k->adapter == DL_ADAPTER_IN_OF_COLUMNS || k->adapter == DL_ADAPTER_IN_OF_ROWS;
+            if (k->adapter) least = fmin(least, makes_low_rank ? k->k : k->n);
+        }
+    return least;
+}
+
 static enum dl_status check_tensor(const struct options *o, const struct dl_check *what, struct dl_error *err)
 {
     const struct dl_setting *const s = what->setting;
@@ -54,6 +68,9 @@ static enum dl_status check_tensor(const struct options *o, const struct dl_chec
     if (o->alltoall && dl_layout_parts(&s->layouts.outside, DL_BY_TOKEN, &s->ranks) == 1)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "alltoall"),
                        "needs sequence parallelism, which divides tokens; leave it out");
+    if (o->alltoall && !(s->adapters.targets & (1u << DL_TARGET_PROJECTION | 1u << DL_TARGET_FC2)))
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "alltoall"),
+                       "is for adapters on projection or fc2; name one in targets, or leave it out");
     return DL_OK;
 }
 
@@ -74,6 +91,11 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     if (o->narrow_weights && what->setting->zero_stage == 3)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "narrow_weights"),
                        "zero's stage 3 gathers weights as wide as activations; leave it out or lower the stage");
+    const double side = smallest_side(what->model);
+    if ((double)o->rank > side)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "rank"),
+                       "must be at most the smallest side of the matrices with adapters, %g; got %lld", side,
+                       (long long)o->rank);
     return check_tensor(o, what, err);
 }
 

@@ -161,6 +161,10 @@ static const struct {
      "test.json:/stack/0/rank: must be a multiple of the tensor ways, 4, which divide it; got 6"},
     {FOUR_BLOCKS, FOUR, LORA("'qkv'", ",'alltoall':true") ",{'name':'tensor','ways':4}",
      "test.json:/stack/0/alltoall: needs sequence parallelism, which divides tokens; leave it out"},
+    {FOUR_BLOCKS, FOUR, LORA("'qkv','fc1'", ",'alltoall':true") ",{'name':'tensor','ways':4,'sequence':true}",
+     "test.json:/stack/0/alltoall: is for adapters on projection or fc2; name one in targets, or leave it out"},
+    {FOUR_BLOCKS, ONE, "{'name':'lora','rank':65,'targets':['fc1']}",
+     "test.json:/stack/0/rank: must be at most the smallest side of the matrices with adapters, 64; got 65"},
     {FOUR_BLOCKS, ONE, LORA("'qkv'", ",'narrow_weights':true"),
      "test.json:/stack/0/narrow_weights: GEMMs take operands as wide as activations in fp16; leave it out or set a "
      "narrower precision"},
