@@ -19,6 +19,21 @@ static const struct letter *find_letter(char name)
 
 bool dl_pattern_has(const struct dl_transformer *o, char name) { return o->pattern && strchr(o->pattern, name); }
 
+/* Keys that are for layers of one of the letters only; what predicts further tokens attends as these do. */
+static enum dl_status check_idle_keys(const struct dl_transformer *o, const struct dl_build *build,
+                                      struct dl_error *err)
+{
+    static const struct {
+        const char *key, *letters;
+    } idle[] = {{"heads", "*"},   {"kv_heads", "*"}, {"head_size", "*"},  {"kv_rank", "*"}, {"window", "*"},
+                {"qk_norm", "*"}, {"qkv_bias", "*"}, {"mtp_layers", "*"}, {"ffn", "-E"}};
+    for (size_t i = 0; i < DL_COUNT(idle); i++)
+        if (json_object_get(build->doc.value, idle[i].key) && !strpbrk(o->pattern, idle[i].letters))
+            return dl_refuse(build, idle[i].key, err, "means nothing without the letter %s in 'pattern'",
+                             idle[i].letters[1] ? "- or E" : idle[i].letters);
+    return DL_OK;
+}
+
 /* Keys that the letters of a pattern need. */
 static enum dl_status check_keys(const struct dl_transformer *o, const struct dl_build *build, struct dl_error *err)
 {
@@ -42,6 +57,23 @@ static enum dl_status check_keys(const struct dl_transformer *o, const struct dl
     return DL_OK;
 }
 
+int64_t dl_pattern_chunk(const struct dl_transformer *o)
+{
+    const int64_t absent = 128; /* Megatron-Core, ssm/mamba_mixer.py */
+    if (o->state_chunk) return o->state_chunk;
+    return o->seq < absent ? o->seq : absent;
+}
+
+static enum dl_status check_chunk(const struct dl_transformer *o, const struct dl_build *build, struct dl_error *err)
+{
+    const int64_t chunk = dl_pattern_chunk(o);
+    if (!dl_pattern_has(o, 'M') || o->seq % chunk == 0) return DL_OK;
+    return dl_refuse(build, o->state_chunk ? "state_chunk" : "seq", err,
+                     o->state_chunk ? "must divide seq, %lld, got %lld"
+                                    : "is %lld, which chunks of %lld tokens do not divide; give state_chunk",
+                     (long long)o->seq, (long long)chunk);
+}
+
 enum dl_status dl_pattern_check(const struct dl_transformer *o, const struct dl_build *build, struct dl_error *err)
 {
     if (!o->pattern) return DL_OK;
@@ -60,14 +92,11 @@ enum dl_status dl_pattern_check(const struct dl_transformer *o, const struct dl_
     if ((int64_t)strlen(o->pattern) != o->layers)
         return dl_refuse(build, "pattern", err, "must have a letter for each of the layers, %lld, got %zu",
                          (long long)o->layers, strlen(o->pattern));
-    if (check_keys(o, build, err)) return err->status;
+    if (check_keys(o, build, err) || check_idle_keys(o, build, err)) return err->status;
     if (o->state_groups && o->state_heads % o->state_groups)
         return dl_refuse(build, "state_groups", err, "must divide state_heads, %lld, got %lld",
                          (long long)o->state_heads, (long long)o->state_groups);
-    if (o->state_chunk && o->seq % o->state_chunk)
-        return dl_refuse(build, "state_chunk", err, "must divide seq, %lld, got %lld", (long long)o->seq,
-                         (long long)o->state_chunk);
-    return DL_OK;
+    return check_chunk(o, build, err);
 }
 
 /* Layers with the same letter are the same one. */

@@ -101,7 +101,8 @@ static const struct dl_field fields[] = {
     {"state_window", DL_INT, AT(state_window), 1, MAX_SIZE, true, NULL,
      "of M: tokens that the short convolution sees; 4 if absent"},
     {"state_chunk", DL_INT, AT(state_chunk), 1, MAX_SIZE, true, NULL,
-     "of M: tokens of a chunk of the scan, over which the kernels go at once; 128 if absent"},
+     "of M: tokens of a chunk of the scan, over which the kernels go at once; the smaller of 128 and seq if "
+     "absent"},
 };
 
 static void add_norm(struct dl_block *b, const char *name, dl_dimensions by, double elements, double width)
@@ -287,7 +288,7 @@ static struct dl_transformer completed(const struct dl_transformer *given)
     if (!o.head_size) o.head_size = o.hidden / o.heads;
     if (!o.state_groups) o.state_groups = 1;
     if (!o.state_window) o.state_window = 4; /* Mamba-2 (arXiv 2405.21060), and mamba_ssm's default */
-    if (!o.state_chunk) o.state_chunk = 128; /* Megatron-Core, ssm/mamba_mixer.py */
+    if (!o.state_chunk) o.state_chunk = dl_pattern_chunk(given);
     if (!o.value_size) o.value_size = o.head_size;
     if (!o.expert_ffn) o.expert_ffn = o.ffn;
     if (!o.expert_hidden) o.expert_hidden = o.hidden;

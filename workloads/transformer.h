@@ -127,6 +127,8 @@ enum dl_status dl_transformer_check(const struct dl_transformer *options, const 
                                     struct dl_error *err);
 enum dl_status dl_pattern_check(const struct dl_transformer *options, const struct dl_build *build,
                                 struct dl_error *err);
+/* Tokens of a chunk of the scan. */
+int64_t dl_pattern_chunk(const struct dl_transformer *options);
 bool dl_pattern_has(const struct dl_transformer *options, char letter);
 void dl_pattern_lay(struct dl_block *block, struct dl_layer *out, struct dl_arena *arena);
 

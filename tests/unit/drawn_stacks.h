@@ -236,13 +236,13 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, bo
     if (draw(rng, 4) == 0) draw_offload(rng, out + used, bytes - used);
 }
 
-/* Mixers of a state space in all places, where nothing divides their sequence. */
+/* Mixers of a state space in all places but the last, where nothing divides their sequence. */
 static void write_mixers(uint32_t n_blocks, struct drawn *out)
 {
     char more[300] = ",'state_heads':8,'state_head_size':64,'state_size':16,'state_groups':8,'pattern':'";
     const size_t used = strlen(more);
     memset(more + used, 'M', n_blocks);
-    strcpy(more + used + n_blocks, "'");
+    strcpy(more + used + n_blocks - 1, "*'");
     snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks, more);
 }
 

@@ -145,6 +145,23 @@ START_TEST(latent_experts_work_on_fewer_columns)
 }
 END_TEST
 
+/* Chunks are no longer than a sequence. */
+START_TEST(short_sequences_are_one_chunk)
+{
+#define SHORT(more)                                                                                                    \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':1,'hidden':64,'seq':32,'vocab':512," \
+    "'pattern':'M','state_heads':8,'state_head_size':16,'state_size':32" more "}"
+    struct dl_session absent, given;
+    open_model(&absent, SHORT(""), "{'name':'data'}");
+    open_model(&given, SHORT(",'state_chunk':32"), "{'name':'data'}");
+    const struct dl_layer *const a = &absent.model.layers[1], *const b = &given.model.layers[1];
+    ck_assert_double_eq(moved_by(a->forward, a->n_forward, "chunk_scan"),
+                        moved_by(b->forward, b->n_forward, "chunk_scan"));
+    dl_session_close(&absent);
+    dl_session_close(&given);
+}
+END_TEST
+
 /* On a GPU products inside of chunks take the time of its units. */
 START_TEST(products_of_scans_take_units)
 {
@@ -255,6 +272,7 @@ int main(void)
     tcase_add_test(tests, mixers_keep_what_autograd_keeps);
     tcase_add_loop_test(tests, attention_and_feed_forward_by_letters_are_blocks, 0, 3);
     tcase_add_test(tests, latent_experts_work_on_fewer_columns);
+    tcase_add_test(tests, short_sequences_are_one_chunk);
     tcase_add_test(tests, products_of_scans_take_units);
     tcase_add_test(tests, tensor_ranks_divide_groups);
     tcase_add_loop_test(tests, hybrids_go_with_every_axis, 0, 8);
