@@ -67,11 +67,19 @@ static inline const char *head_of(const struct stack_machine *machine, uint32_t 
                            samples);
 }
 
-/* Most workloads here have no dense blocks: those that are refused for it are not worth a stack. */
-static inline bool can_be_frozen(const char *workload)
+/* Most workloads here have no dense blocks, and some devices stream weights: what is refused for it is not worth a
+ * stack. */
+static inline bool can_be_frozen(const struct drawn_stack *d)
 {
-    return strstr(workload, "transformer") && !strstr(workload, "experts") && !strstr(workload, "kv_rank") &&
-           !strstr(workload, "mtp_layers") && !strstr(workload, "pattern");
+    return strstr(d->workload, "transformer") && !strstr(d->workload, "experts") && !strstr(d->workload, "kv_rank") &&
+           !strstr(d->workload, "mtp_layers") && !strstr(d->workload, "pattern") && !strstr(d->machine->device, "wse");
+}
+
+/* Nor are adapters on grids of tensor ranks. */
+static inline bool is_refused_beside(const struct example *e, const char *entry, const struct drawn_stack *d,
+                                     const char *others)
+{
+    return e->is_of_model ? strstr(others, "'grid'") != NULL : *d->of_model && strstr(entry, "'grid'");
 }
 
 static inline struct drawn_stack draw_stack(uint64_t index, struct dl_arena *arena)
@@ -86,13 +94,15 @@ static inline struct drawn_stack draw_stack(uint64_t index, struct dl_arena *are
                             .of_model = ""};
     for (size_t i = 0; i < dl_strategy_count(); i++) {
         const struct example *const e = draw_example(rng, dl_strategy_get(i)->name);
-        if (!e || (e->is_of_model && !can_be_frozen(d.workload))) continue;
+        if (!e || (e->is_of_model && !can_be_frozen(&d))) continue;
         const uint32_t n = e->n[draw(rng, (uint32_t)count_numbers(e))];
+        const char *const entry = entry_with(e, n, arena);
+        if (is_refused_beside(e, entry, &d, others)) continue;
         if (strcmp(e->strategy, "data") == 0)
-            data = entry_with(e, n, arena);
+            data = entry;
         else
-            others = dl_arena_format(arena, "%s,%s", others, entry_with(e, n, arena));
-        if (e->is_of_model) d.of_model = entry_with(e, n, arena);
+            others = dl_arena_format(arena, "%s,%s", others, entry);
+        if (e->is_of_model) d.of_model = entry;
         if (e->counts == RANKS) ranks *= n;
         if (e->workload) d.workload = e->workload;
         d.computes_more = d.computes_more || e->again;

@@ -8,8 +8,8 @@
 static const uint64_t seed = 22;
 
 #define WORKLOAD                                                                                                       \
-    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':%u,'hidden':512,'heads':8,"          \
-    "'seq':128,'vocab':1024%s}"
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':%u,'hidden':512,'seq':128,"          \
+    "'vocab':1024%s}"
 /* Pairs of layers, and a loss of which every tensor rank has the whole. */
 #define MLP "{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','loss':'cross_entropy','widths':[512"
 #define FLASH                                                                                                          \
@@ -236,13 +236,13 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, bo
     if (draw(rng, 4) == 0) draw_offload(rng, out + used, bytes - used);
 }
 
-/* Mixers of a state space in all places but the last, where nothing divides their sequence. */
+/* Mixers of a state space in all places, where nothing divides their sequence. */
 static void write_mixers(uint32_t n_blocks, struct drawn *out)
 {
     char more[300] = ",'state_heads':8,'state_head_size':64,'state_size':16,'state_groups':8,'pattern':'";
     const size_t used = strlen(more);
     memset(more + used, 'M', n_blocks);
-    strcpy(more + used + n_blocks - 1, "*'");
+    strcpy(more + used + n_blocks, "'");
     snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks, more);
 }
 
@@ -252,14 +252,16 @@ static void draw_workload(gsl_rng *rng, const struct ways *w, uint32_t n_blocks,
         write_mixers(n_blocks, out);
         return;
     }
-    static const char *const dense[] = {
-        "", ",'parallel_norms':1", ",'kv_heads':2", "", ",'parallel_norms':2", ",'kv_heads':1", ""};
+    static const char *const dense[] = {",'heads':8", ",'heads':8,'parallel_norms':1", ",'heads':8,'kv_heads':2",
+                                        ",'heads':8", ",'heads':8,'parallel_norms':2", ",'heads':8,'kv_heads':1",
+                                        ",'heads':8"};
     if (!out->is_mlp) {
         snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks,
                  !out->has_experts ? dense[n_blocks % DL_COUNT(dense)]
-                 : !draw(rng, 2)   ? ",'experts':4,'top_k':2,'expert_groups':2,'top_groups':1"
-                 : n_blocks % 2    ? ",'experts':4,'top_k':2,'qk_norm':true"
-                                : ",'experts':4,'top_k':2,'qk_norm':true,'capacity_factor':1.5,'routes_by_gemms':true");
+                 : !draw(rng, 2)   ? ",'heads':8,'experts':4,'top_k':2,'expert_groups':2,'top_groups':1"
+                 : n_blocks % 2
+                     ? ",'heads':8,'experts':4,'top_k':2,'qk_norm':true"
+                     : ",'heads':8,'experts':4,'top_k':2,'qk_norm':true,'capacity_factor':1.5,'routes_by_gemms':true");
         return;
     }
     size_t used = (size_t)snprintf(out->workload, sizeof out->workload, MLP);
@@ -274,8 +276,8 @@ static const char *adapters_of(uint64_t index, const struct drawn *d, const char
     static const char *const entries[] = {
         ",{'name':'lora','rank':16,'targets':['qkv','projection','fc1','fc2'],'dropout':true}",
         ",{'name':'lora','rank':8,'targets':['projection','fc1']}"};
-    const bool is_dense = !d->is_mlp && !d->has_experts && !strstr(stack, "'grid'");
-    return is_dense && index % 7 == 6 ? entries[index / 7 % 2] : "";
+    const bool has_attention = !d->is_mlp && !strstr(d->workload, "'pattern'");
+    return has_attention && !d->has_experts && !strstr(stack, "'grid'") && index % 7 == 6 ? entries[index / 7 % 2] : "";
 }
 
 static void draw_job(uint64_t index, struct drawn *out)
