@@ -223,19 +223,23 @@ const char *dl_device_precisions(const struct dl_device *d, struct dl_arena *are
     return all;
 }
 
+static enum dl_precision unquantised(const struct dl_device *d, enum dl_precision precision)
+{
+    return dl_precision_is_quantised(precision) && dl_device_supports(d, DL_BF16) ? DL_BF16 : precision;
+}
+
 /* DeepSeek-V3 (arXiv 2412.19437), section 3.3.1: embedding, output head, gating, norms and attention keep their
  * precision; so do they in Transformer Engine. */
 enum dl_precision dl_kernel_precision(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const bool is_exact = dl_kernel_is_core_attention(k) || k->stays_wide || k->in_wide_block;
-    return is_exact && dl_precision_is_quantised(precision) && dl_device_supports(d, DL_BF16) ? DL_BF16 : precision;
+    return is_exact ? unquantised(d, precision) : precision;
 }
 
 /* They are never quantised. */
 double dl_inner_products_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
-    const bool is_wider = dl_precision_is_quantised(precision) && dl_device_supports(d, DL_BF16);
-    return 2 * k->elements * k->products_per_element / d->peak_flop_per_s[is_wider ? DL_BF16 : precision];
+    return 2 * k->elements * k->products_per_element / d->peak_flop_per_s[unquantised(d, precision)];
 }
 
 /* How far measured kernels are from the model tells of memory, not of instructions: these are a bound beside it. */

@@ -95,11 +95,12 @@ enum dl_precision dl_kernel_precision(const struct dl_device *d, const struct dl
 /* The precision must be one that the device supports. */
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);
 
-/* Bytes that must come from or go to memory at least: every operand and every result once; of a convolution every
- * pixel, however many windows it is in. */
 /* Time of the products inside a kernel that moves memory (scans of state spaces) on what multiplies matrices, at its
  * peak; for devices that nobody timed such kernels on. */
 double dl_inner_products_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);
+
+/* Bytes that must come from or go to memory at least: every operand and every result once; of a convolution every
+ * pixel, however many windows it is in. */
 double dl_kernel_bytes(const struct dl_kernel *k, enum dl_precision precision);
 
 /* Of a convolution: channels of a group, 0 if its window is not known; its filters; and whether libraries copy both

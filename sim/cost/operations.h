@@ -9,16 +9,15 @@
 struct dl_operation {
     const char *name; /* as dl_kernel_operation has it, and tables of measured times */
     enum dl_kernel_kind kind;
-    bool among_experts; /* a GEMM with rows for each expert */
-    bool is_function;   /* goes through memory once and computes with what it reads: norms, softmax, activations */
-    bool is_update;     /* an optimizer's step */
-    bool copies_tokens; /* for experts, or adds up what comes from them */
-    bool is_pytorchs;   /* done by kernels that only PyTorch has, so that their times are those of any software's */
-    bool is_of_loss;    /* from logits to the loss, and the gradient of the former */
-    bool stands_apart;  /* compilers join it to no kernel before or after it */
-    double
-        product_unit_s; /* of one multiply-add inside it, of a unit (SM) of a GPU at 1.98 GHz; 0: they cost nothing */
-    const char *like;   /* OPTIONAL: whose times serve where it has none of its own */
+    bool among_experts;    /* a GEMM with rows for each expert */
+    bool is_function;      /* goes through memory once and computes with what it reads: norms, softmax, activations */
+    bool is_update;        /* an optimizer's step */
+    bool copies_tokens;    /* for experts, or adds up what comes from them */
+    bool is_pytorchs;      /* done by kernels that only PyTorch has, so that their times are those of any software's */
+    bool is_of_loss;       /* from logits to the loss, and the gradient of the former */
+    bool stands_apart;     /* compilers join it to no kernel before or after it */
+    double product_unit_s; /* of a multiply-add inside it on one unit (SM) at 1.98 GHz; 0: they cost nothing */
+    const char *like;      /* OPTIONAL: whose times serve where it has none of its own */
 };
 size_t dl_operation_count(void);
 const struct dl_operation *dl_operation_get(size_t index);
