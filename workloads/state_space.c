@@ -1,6 +1,7 @@
 /* state_space.c - the mixer of Mamba-2 in the place of attention: a scan over the sequence, by chunks of it.
  *
  *   norm  in_proj  short_convolution  chunk_decay chunk_states pass_states chunk_scores chunk_scan  gated_norm out_proj
+ *                 samples_first, if there are several, and back before the norm
  *
  * Dao and Gu 2024 (arXiv 2405.21060), section 6; kernels, what they move and what autograd keeps as in
  * state-spaces/mamba (ops/triton/ssd_combined.py, mamba_split_conv1d_scan_combined), called by Megatron-Core
@@ -38,6 +39,15 @@ static struct sizes sizes_of(const struct dl_block *b)
 static void add_pass(struct dl_block *b, const char *name, double forward, double backward)
 {
     dl_tape_pass(&b->tape, &(struct dl_tape_pass){name, DL_INSIDE, .forward = forward, .input_gradient = backward});
+}
+
+/* Megatron-Core has the samples of a token beside each other, mamba_ssm the tokens of a sample: what in_proj makes is
+ * copied, and so is its gradient; what the scan makes only forward, as its backward takes gradients of any stride. */
+static void copy_by_samples(struct dl_block *b, double forward, double backward)
+{
+    if (b->samples > 1)
+        dl_tape_pass(&b->tape, &(struct dl_tape_pass){"samples_first", DL_INSIDE, .forward = 2 * forward,
+                                                      .input_gradient = 2 * backward, .operation = "copy"});
 }
 
 /* One filter for each channel of x, B and C, and SiLU; backward it is done once more, as its result is not kept. */
@@ -122,8 +132,10 @@ void dl_block_mixer(struct dl_block *b)
     dl_block_save_operand(b, b->elements, DL_ACTIVATION, false, DL_NO_TARGET);
     dl_block_linear(b, "in_proj", s.columns, hidden, dl_first_of_pair, DL_NO_TARGET);
     dl_tape_saved(&b->tape)->inside_bytes += DL_ACTIVATION_BYTES * (b->tokens * s.columns + 2 * s.values);
+    copy_by_samples(b, b->tokens * s.columns, b->tokens * s.columns);
     short_convolution(b, &s);
     scan(b, &s);
+    copy_by_samples(b, s.values, 0);
     norm_groups(b, &s);
     dl_block_save_operand(b, s.values, DL_INSIDE, false, DL_NO_TARGET);
     dl_block_linear(b, "out_proj", hidden, s.values / b->tokens, dl_second_of_pair, DL_NO_TARGET);

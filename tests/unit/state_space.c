@@ -86,6 +86,20 @@ START_TEST(scans_move_what_their_kernels_read_and_write)
 }
 END_TEST
 
+/* What in_proj makes and its gradient are copied, and what the scan makes, where samples lie beside each other. */
+START_TEST(several_samples_are_put_one_after_the_other)
+{
+    static const char *const heads[] = {BATCH, "'global_batch':8,'microbatch':2"};
+    const double copied = _i == 0 ? 0 : 2 * 2 * SEQ;
+    struct dl_session t;
+    open_step(&t, &(struct step){.software = FLASH, .workload = MIXERS, .head = heads[_i], .stack = "{'name':'data'}"});
+    const struct dl_layer *const mixer = &t.model.layers[1];
+    ck_assert_double_eq(moved_by(mixer->forward, mixer->n_forward, "samples_first"), copied * (COLUMNS + INNER));
+    ck_assert_double_eq(moved_by(mixer->backward, mixer->n_backward, "samples_first"), copied * COLUMNS);
+    dl_session_close(&t);
+}
+END_TEST
+
 /* The input and its norm; what in_proj makes, what the scan makes before and after its gate, and the norm of that. */
 START_TEST(mixers_keep_what_autograd_keeps)
 {
@@ -269,6 +283,7 @@ int main(void)
     tcase_add_test(tests, parameters_are_those_of_mamba2);
     tcase_add_test(tests, flop_are_counted_as_megatron_counts);
     tcase_add_test(tests, scans_move_what_their_kernels_read_and_write);
+    tcase_add_loop_test(tests, several_samples_are_put_one_after_the_other, 0, 2);
     tcase_add_test(tests, mixers_keep_what_autograd_keeps);
     tcase_add_loop_test(tests, attention_and_feed_forward_by_letters_are_blocks, 0, 3);
     tcase_add_test(tests, latent_experts_work_on_fewer_columns);
