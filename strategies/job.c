@@ -220,6 +220,7 @@ static enum dl_status use_precision(struct dl_json doc, const struct options *o,
                                     struct dl_arena *arena, struct dl_error *err)
 {
     s->precision = (enum dl_precision)o->precision;
+    s->precision_where = dl_json_member(doc, "precision", arena).where;
     s->wide_first_blocks = (uint32_t)o->wide_first_blocks;
     s->wide_last_blocks = (uint32_t)o->wide_last_blocks;
     s->wide_where = dl_json_member(doc, s->wide_last_blocks ? "wide_last_blocks" : "wide_first_blocks", arena).where;

@@ -69,11 +69,33 @@ static enum dl_status check_wide(const struct dl_setting *s, const struct dl_mod
                    n_blocks, asked);
 }
 
+static const char *list_operands(const struct dl_operand_rules *operands, struct dl_arena *arena)
+{
+    char *text = "";
+    for (size_t i = 0; i < operands->n; i++)
+        text = dl_arena_format(arena, "%s%s%s", text, i ? ", " : "", dl_precision_names[operands->rules[i].precision]);
+    return text;
+}
+
+/* Casts would be free, and the narrower precision always the faster one. A job that is not yet suited has none. */
+static enum dl_status check_operands(const struct dl_setting *s, struct dl_arena *arena, struct dl_error *err)
+{
+    const struct dl_software *const by = s->software;
+    if (!by || !dl_precision_is_quantised(s->precision) || dl_operand_rule_for(&by->operands, s->precision))
+        return DL_OK;
+    const char *const has = by->operands.n ? list_operands(&by->operands, arena) : "none";
+    return dl_fail(err, DL_IMPOSSIBLE, s->precision_where,
+                   "software %s does not say what it costs to quantise to %s (operands: %s); add an entry to its "
+                   "operands, or use a wider precision",
+                   by->name, dl_precision_name(s->precision), has);
+}
+
 enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,
                             struct dl_error *err)
 {
     const size_t told = err->n_told;
     if (check_wide(&job->setting, model, err) && !dl_go_on(err)) return err->status;
+    if (check_operands(&job->setting, arena, err) && !dl_go_on(err)) return err->status;
     for (const struct dl_stack *level = job->stack; level->strategy; level++) {
         const struct dl_check what = check_of(job, level, model, arena);
         if (level->strategy->check && level->strategy->check(level->options, &what, err) && !dl_go_on(err)) break;

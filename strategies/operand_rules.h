@@ -29,7 +29,7 @@ enum dl_status dl_operand_rules_read(struct dl_json list, struct dl_arena *arena
 /* The keys of a rule, for `dlsim list`. */
 const struct dl_field *dl_operand_rule_fields(size_t *n_fields);
 
-/* NULL: there is none, and operands cost nothing. */
+/* NULL: there is none; then dl_job_check refuses precisions that are quantised. */
 const struct dl_operand_rule *dl_operand_rule_for(const struct dl_operand_rules *rules, enum dl_precision precision);
 
 /* The kernel that quantises for k; 0 elements: nothing is to be done. */

@@ -67,7 +67,8 @@ static const struct dl_field fields[] = {
     {"kernels", DL_LIST, offsetof(struct options, kernels), 0, 0, true, NULL,
      "overrides of how operations are executed; none if absent"},
     {"operands", DL_LIST, offsetof(struct options, operands), 0, 0, true, NULL,
-     "cost of quantising the operands of GEMMs in fp8, mxfp8 and nvfp4; none if absent"},
+     "cost of quantising the operands of GEMMs in fp8, mxfp8 and nvfp4, which are refused without an entry; none if "
+     "absent"},
     {"pure", DL_CHOICE, offsetof(struct options, pure), 0, 0, true, pures,
      "models whose parameters, gradients and moments have the precision of the GEMMs; others have them in fp32; none "
      "if absent"},

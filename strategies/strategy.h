@@ -93,7 +93,7 @@ struct dl_setting {
     uint32_t micros; /* micro-batches of one replica */
     enum dl_precision precision;
     uint32_t wide_first_blocks, wide_last_blocks; /* whose products stay in bf16 */
-    const char *wide_where;                       /* in the strategy file, for refusals */
+    const char *wide_where, *precision_where;     /* in the strategy file, for refusals */
     bool is_pure;                                 /* parameters are as narrow as products; else they stay in fp32 */
     uint32_t grid[DL_GRID_DIMENSIONS];            /* of the tensor ranks: x, y, z */
     bool is_line;                       /* they are a line; x are then those that need the same head of keys */

@@ -77,6 +77,8 @@ START_TEST(no_software_is_faster_than_ideal)
     ck_assert_double_eq(step_s(steps[_i], NULL, &err), ideal_s);
     for (size_t i = 0; i < n; i++) {
         const double other_s = step_s(steps[_i], software[i], &err);
+        const bool is_not_priced = err.status == DL_IMPOSSIBLE && strstr(err.text, "/precision: software");
+        if (is_not_priced) continue; /* what says nothing of fp8 is refused */
         ck_assert_msg(other_s > 0, "%s: %s", software[i], err.text);
         ck_assert_msg(other_s >= ideal_s * (1 - rounding), "%s, %s, %s: %.9g s with %s, %.9g with ideal",
                       steps[_i].topo, steps[_i].workload, steps[_i].stack, other_s, software[i], ideal_s);

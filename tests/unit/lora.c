@@ -141,6 +141,7 @@ START_TEST(frozen_weights_may_be_narrow)
     struct dl_session t;
     open_step(&t, &(struct step){.workload = FOUR_BLOCKS,
                                  .device = "h100",
+                                 .software = "ideal",
                                  .head = "'precision':'fp8','devices':1,'global_batch':1",
                                  .stack = LORA("'qkv','projection'", ",'narrow_weights':true")});
     check_close("held", t.memory[0].parameters, BLOCKS * (block + 2 * of_attention) + 2 * ends, exactly);

@@ -20,6 +20,8 @@
 #define SOFTWARE(keys) "{'schema':'dlsim/software/1','source':'a test','attention':'flash'" keys "}"
 #define OPERANDS_IN(precision, keys) ",'operands':[{'precision':'" precision "','moves':3,'launches':2" keys "}]"
 #define OPERANDS(keys) OPERANDS_IN("fp8", keys)
+#define FREE_IN(precision) "{'precision':'" precision "','moves':0,'launches':0}"
+#define FREE SOFTWARE(",'operands':[" FREE_IN("fp8") "," FREE_IN("nvfp4") "]")
 
 static const double exactly = 1e-9, memory_bytes_per_s = 1e15;
 
@@ -48,7 +50,7 @@ START_TEST(only_linear_layers_of_blocks_are_narrow)
                    {"attention", 1},     {"router", 1},         {"logits", 1}};
     struct dl_session wide, narrow;
     open_narrow(&wide, SOFTWARE(""), BATCH("bf16"), MODEL(",'experts':4,'top_k':2"));
-    open_narrow(&narrow, SOFTWARE(""), precisions[_i].precision, MODEL(",'experts':4,'top_k':2"));
+    open_narrow(&narrow, FREE, precisions[_i].precision, MODEL(",'experts':4,'top_k':2"));
     for (size_t i = 0; i < DL_COUNT(kernels); i++)
         for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
             ck_assert_msg(kernels_s(&wide, kind, kernels[i].name) > 0, "%s", kernels[i].name);
@@ -70,7 +72,7 @@ START_TEST(casts_move_each_operand_once)
         {"qkv", HIDDEN, 3 * HIDDEN}, {"fc1", HIDDEN, 4 * HIDDEN}, {"fc2", 4 * HIDDEN, HIDDEN}, {"logits", 0, 0}};
     const double element_s = 3 * activation_bytes / memory_bytes_per_s, blocks = 2;
     struct dl_session free, costly;
-    open_narrow(&free, SOFTWARE(""), BATCH("fp8"), MODEL(""));
+    open_narrow(&free, FREE, BATCH("fp8"), MODEL(""));
     open_narrow(&costly, SOFTWARE(OPERANDS("")), BATCH("fp8"), MODEL(""));
     for (size_t i = 0; i < DL_COUNT(layers); i++)
         for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
@@ -196,20 +198,20 @@ START_TEST(launches_of_a_group_have_a_time_of_their_own)
 }
 END_TEST
 
-/* One product and two casts; experts have theirs one by one. A precision that nothing is said of costs nothing. */
+/* One product and two casts; experts have theirs one by one. */
 START_TEST(casts_and_products_of_experts_are_launched_one_by_one)
 {
     static const char software[] = SOFTWARE(",'host_s_per_launch':1e-3" OPERANDS(""));
     const double blocks = 2, experts = 4;
-    struct dl_session fp8, mxfp8;
+    struct dl_session fp8, bf16;
     open_narrow(&fp8, software, BATCH("fp8"), MODEL(",'experts':4,'top_k':2"));
-    open_narrow(&mxfp8, software, BATCH("mxfp8"), MODEL(",'experts':4,'top_k':2"));
+    open_narrow(&bf16, software, BATCH("bf16"), MODEL(",'experts':4,'top_k':2"));
     check_close("qkv", launches_of(&fp8, "qkv"), blocks * 3, exactly);
     check_close("router", launches_of(&fp8, "router"), blocks, exactly);
     check_close("experts", launches_of(&fp8, "expert_fc1"), blocks * experts * 3, exactly);
-    check_close("without casts", launches_of(&mxfp8, "expert_fc1"), blocks * experts, exactly);
+    check_close("without casts", launches_of(&bf16, "expert_fc1"), blocks * experts, exactly);
     dl_session_close(&fp8);
-    dl_session_close(&mxfp8);
+    dl_session_close(&bf16);
 }
 END_TEST
 
