@@ -6,7 +6,7 @@
 
 struct dl_gpu {
     double units, clock_hz, matrix_fraction, sustained_fraction, fp8_sustained_fraction, nvfp4_sustained_fraction,
-        cache_bytes_per_s, cluster, tile_s, result_bytes_per_s;
+        fp32_matrix_fraction, fp32_sustained_fraction, cache_bytes_per_s, cluster, tile_s, result_bytes_per_s;
     struct dl_int_list tile_sides; /* of kernels whose tiles have fixed shapes */
     double tile_sides_results, split_most, unaligned_split_most;
     double tile_rows, tile_most_rows, tile_longest, tile_results, tile_step, tile_choice_exponent, tile_depth,

@@ -20,7 +20,7 @@ static const double splits[] = {1, 2, 4, 8, 16, 32, 64};
 struct product {
     const struct dl_device *device;
     const struct dl_gpu *gpu;
-    double batch, m, n, k, flop_per_s, operand_bytes, result_bytes;
+    double batch, m, n, k, flop_per_s, matrix_fraction, operand_bytes, result_bytes;
     double step_s, shared; /* least time of a step of k; units that share the longer operand */
     size_t n_splits;
     double join_s[DL_COUNT(splits)];
@@ -37,7 +37,7 @@ static double best_split_s(const struct product *p, struct tile tile)
 {
     const struct dl_gpu *const o = p->gpu;
     const double n_tiles = p->batch * ceil(p->m / tile.m) * ceil(p->n / tile.n);
-    const double unit_flop_per_s = p->flop_per_s * o->matrix_fraction / o->units;
+    const double unit_flop_per_s = p->flop_per_s * p->matrix_fraction / o->units;
     const double arithmetic_s = 2 * tile.m * tile.n / unit_flop_per_s;
     const double operands = fmin(tile.m, tile.n) + fmax(tile.m, tile.n) / p->shared;
     const double operands_s = operands * p->operand_bytes / (o->cache_bytes_per_s / o->units);
@@ -116,8 +116,14 @@ static double sustained_fraction(const struct dl_gpu *o, enum dl_precision preci
 {
     const double own = precision == DL_FP8     ? o->fp8_sustained_fraction
                        : precision == DL_NVFP4 ? o->nvfp4_sustained_fraction
+                       : precision == DL_FP32  ? o->fp32_sustained_fraction
                                                : 0;
     return own > 0 ? own : o->sustained_fraction;
+}
+
+static double matrix_fraction(const struct dl_gpu *o, enum dl_precision precision)
+{
+    return precision == DL_FP32 && o->fp32_matrix_fraction > 0 ? o->fp32_matrix_fraction : o->matrix_fraction;
 }
 
 /* Sums that the result is added to are read when a tile is done, which nothing hides. */
@@ -134,6 +140,7 @@ double dl_gpu_product_s(const struct dl_device *d, const struct dl_kernel *k, en
                         .n = k->n,
                         .k = ceil(k->k / o->tile_depth) * o->tile_depth,
                         .flop_per_s = d->peak_flop_per_s[precision] * fraction_of(o, alignment),
+                        .matrix_fraction = matrix_fraction(o, precision),
                         .operand_bytes = operand_bytes,
                         .result_bytes = dl_precision_bytes(precision),
                         .step_s = step_s_of(o, alignment),

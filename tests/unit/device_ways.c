@@ -203,6 +203,25 @@ START_TEST(fp8_may_sustain_another_share)
 }
 END_TEST
 
+/* Units of their own, with power of their own: both shares hold in fp32 alone. */
+START_TEST(fp32_may_have_shares_of_its_own)
+{
+    const struct dl_kernel large = product(16384, 16384, 16384), wave = product(1024, 1024, 8192);
+    open_device("v100-32-pcie");
+    const double stated = figure("fp32_sustained_fraction"), peak = device.peak_flop_per_s[DL_FP32];
+    ck_assert_double_gt(stated, figure("sustained_fraction"));
+    ck_assert_double_eq_tol(dl_kernel_flop(&large) / dl_price(&device, &large, DL_FP32).seconds / peak, stated,
+                            0.05 * stated);
+    const double fp16_s = dl_price(&device, &large, DL_FP16).seconds,
+                 wave_s = dl_price(&device, &wave, DL_FP32).seconds;
+    change_device("figures.fp32_matrix_fraction=0.4");
+    ck_assert_double_gt(dl_price(&device, &wave, DL_FP32).seconds, 1.5 * wave_s);
+    change_device("figures.fp32_sustained_fraction=0.3");
+    ck_assert_double_ge(dl_price(&device, &large, DL_FP32).seconds, dl_kernel_flop(&large) / 0.3 / peak);
+    ck_assert_double_eq(dl_price(&device, &large, DL_FP16).seconds, fp16_s);
+}
+END_TEST
+
 /* By the share of its own, and rows of 32 values are 16 bytes: scales lie apart. */
 START_TEST(nvfp4_sustains_a_share_of_its_own_and_is_aligned_by_values)
 {
@@ -400,6 +419,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, roofline_is_the_longer_of_arithmetic_and_memory);
     tcase_add_loop_test(tests, large_products_reach_the_sustained_fraction, 0, n_devices);
     tcase_add_test(tests, fp8_may_sustain_another_share);
+    tcase_add_test(tests, fp32_may_have_shares_of_its_own);
     tcase_add_test(tests, nvfp4_sustains_a_share_of_its_own_and_is_aligned_by_values);
     tcase_add_test(tests, a_last_wave_that_is_not_full_costs);
     tcase_add_test(tests, a_wave_of_large_tiles_takes_as_long_as_one);
