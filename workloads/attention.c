@@ -67,6 +67,19 @@ static enum dl_block_module norm_module(const struct dl_transformer *o)
     return is_latent(o) ? DL_MODULE_NORM : DL_NO_MODULE;
 }
 
+/* Scaled cosines and sines of YaRN have a name of their own, as fused kernels may not know them; those of latent
+ * attention look them up in tables. */
+static void rotate(struct dl_block *b)
+{
+    const struct dl_transformer *const o = b->o;
+    const bool is_scaled = o->positions == DL_YARN;
+    if (!is_scaled && o->positions != DL_ROTARY) return;
+    const double rotated = (double)(is_latent(o) ? o->rope_size : o->head_size);
+    const double moved = 2 * b->tokens * ((double)o->heads + key_heads(o)) * rotated;
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){is_scaled && !is_latent(o) ? "yarn" : "rotary", DL_INSIDE,
+                                                  .forward = moved, .input_gradient = moved, .operation = "rotary"});
+}
+
 static void queries_keys_values(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
@@ -83,10 +96,7 @@ static void queries_keys_values(struct dl_block *b)
         dl_block_head_norm(b, "q_norm", (double)o->heads, (double)o->head_size);
         dl_block_head_norm(b, "k_norm", key_heads(o), (double)o->head_size);
     }
-    const double rotated = (double)(is_latent(o) ? o->rope_size : o->head_size);
-    const double moved = 2 * b->tokens * ((double)o->heads + key_heads(o)) * rotated;
-    if (o->positions == DL_ROTARY)
-        dl_tape_pass(&b->tape, &(struct dl_tape_pass){"rotary", DL_INSIDE, .forward = moved, .input_gradient = moved});
+    rotate(b);
 }
 
 /* Scores in memory, one kernel a product. Dropout keeps a mask and what is left beside the softmax: 5 a s^2 b bytes;

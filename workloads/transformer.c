@@ -15,7 +15,7 @@
 static const char *const norms[] = {"layernorm", "rmsnorm", NULL};
 const char *const dl_activations[] = {"gelu", "relu", "swiglu", "geglu", "clamped_swiglu", "squared_relu", NULL};
 static const char *const projections[] = {"joined", "apart", NULL}; /* as enum dl_projections */
-static const char *const positions[] = {"learned", "rotary", "none", NULL};
+static const char *const positions[] = {"learned", "rotary", "none", "yarn", NULL};
 
 static const struct dl_transformer defaults = {
     .bias = true, .dropout = true, .causal = true, .tied_embedding = true, .final_norm = true, .moe_every = 1};
@@ -32,7 +32,8 @@ static const struct dl_field fields[] = {
     {"head_size", DL_INT, AT(head_size), 1, MAX_SIZE, true, NULL, "width of a head; hidden / heads if absent"},
     {"norm", DL_CHOICE, AT(norm), 0, 0, true, norms, "kind of normalisation; layernorm if absent"},
     {"activation", DL_CHOICE, AT(activation), 0, 0, true, dl_activations, "between the linear layers; gelu if absent"},
-    {"positions", DL_CHOICE, AT(positions), 0, 0, true, positions, "how positions are encoded; learned if absent"},
+    {"positions", DL_CHOICE, AT(positions), 0, 0, true, positions,
+     "how positions are encoded; yarn is rotary with scaled cosines and sines; learned if absent"},
     {"projections", DL_CHOICE, AT(projections), 0, 0, true, projections,
      "matrices of queries, keys and values, and those of a gated layer, as one tensor or several (software may fuse "
      "several); joined if absent"},

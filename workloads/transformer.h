@@ -8,7 +8,7 @@ enum dl_norm { DL_LAYERNORM, DL_RMSNORM };
 enum dl_activation { DL_GELU, DL_RELU, DL_SWIGLU, DL_GEGLU, DL_CLAMPED_SWIGLU, DL_SQUARED_RELU };
 extern const char *const dl_activations[];   /* their names */
 enum dl_projections { DL_JOINED, DL_APART }; /* the matrices of queries, keys and values, and those of a gated layer */
-enum dl_positions { DL_LEARNED, DL_ROTARY, DL_NO_POSITIONS };
+enum dl_positions { DL_LEARNED, DL_ROTARY, DL_NO_POSITIONS, DL_YARN };
 
 /* 0 in an option that may be absent: what its doc in the table of fields says. */
 struct dl_transformer {

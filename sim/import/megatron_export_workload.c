@@ -37,6 +37,7 @@ static const struct {
     {"activation", "\"geglu\"", "--quick-geglu"},
     {"activation", "\"squared_relu\"", "--squared-relu"},
     {"positions", "\"rotary\"", "--position-embedding-type rope"},
+    {"positions", "\"yarn\"", "--position-embedding-type yarn"},
     {"positions", "\"none\"", "--position-embedding-type none"},
     {"positions", "\"learned\"", ""},
     {"bias", "true", ""},

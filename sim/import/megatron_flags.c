@@ -32,7 +32,7 @@ const struct dl_megatron dl_megatron_defaults = {.hidden_dropout = -1,
         name, DL_FLAG_WORDS, AT(member), NULL                                                                          \
     }
 
-static const char *const positions[] = {"learned_absolute", "rope", "none", NULL};
+static const char *const positions[] = {"learned_absolute", "rope", "none", "yarn", NULL};
 static const char *const norms[] = {"LayerNorm", "RMSNorm", NULL};
 static const char *const context_kinds[] = {"p2p", "a2a", "all_gather", "allgather", NULL};
 static const char *const dispatchers[] = {"allgather", "alltoall", "flex", NULL};

@@ -100,6 +100,8 @@ static void set_positions(const struct dl_megatron_reading *r)
     const struct dl_megatron *const m = r->m;
     if (m->rotary || m->positions == DL_POSITIONS_ROPE)
         set_word(r, "positions", "rotary");
+    else if (m->positions == DL_POSITIONS_YARN)
+        set_word(r, "positions", "yarn");
     else if (m->no_positions || m->positions == DL_POSITIONS_NONE)
         set_word(r, "positions", "none");
     else if (m->max_positions && m->max_positions != m->seq)

@@ -1,5 +1,5 @@
-/* expert_activations.c - what Megatron-Core does with tokens of experts beside products: the rules of `megatron-bridge`
- * and `nemo-2024` on the figures of an H200 against times that were measured on one. */
+/* expert_activations.c - what Megatron-Core does beside products, above all with tokens of experts: the rules of
+ * `megatron-bridge` and `nemo-2024` on the figures of an H200 against times that were measured on one. */
 #include "strategies/kernel_rules.h"
 #include "tests/unit/priced_device.h"
 
@@ -29,7 +29,7 @@ static double price_of(const struct dl_kernel *k)
     return dl_price(&device, k, DL_BF16).seconds;
 }
 
-/* What the first rule that fits makes of a kernel of experts; of a product only what goes beside it. */
+/* What the first rule that fits makes of a kernel; of a product only what goes beside it. */
 static double done_s(struct dl_kernel k)
 {
     const struct dl_numbers numbers = {DL_WIDTHS_MIXED, DL_BF16};
@@ -101,6 +101,20 @@ START_TEST(tokens_are_moved_by_plain_operations)
 }
 END_TEST
 
+/* No fused kernel knows the scale. With fewer tokens the small kernels that make cosines and sines count, too: a tenth
+ * of the forward of 4,096. */
+START_TEST(scaled_rotary_goes_by_parts)
+{
+    const double tokens = _i ? 8192 : 16384, heads = 64 + 8, width = 64;
+    software = "megatron-bridge", table = "scaled_rotary";
+    struct dl_kernel k = {
+        .kind = DL_KERNEL_MEMORY, .name = "yarn", .operation = "rotary", .elements = 2 * tokens * heads * width};
+    check_within("forward", done_s(k), measured_s("rotary", tokens, "forward_s"));
+    k.pass = DL_PASS_INPUT_GRADIENT;
+    check_within("backward", done_s(k), measured_s("rotary", tokens, "backward_s"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("expert_activations");
@@ -110,6 +124,7 @@ int main(void)
     tcase_add_test(tests, clamps_are_kernels_of_their_own);
     tcase_add_test(tests, biases_are_added_expert_by_expert);
     tcase_add_test(tests, tokens_are_moved_by_plain_operations);
+    tcase_add_loop_test(tests, scaled_rotary_goes_by_parts, 0, 2);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
