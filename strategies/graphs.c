@@ -3,6 +3,7 @@
  * What is recorded must not depend on data. How many tokens an expert gets does, so that the work of experts is left
  * out, unless the software never has to know: then the whole step is one graph. */
 #include "strategies/strategies.h"
+#include "workloads/workloads.h"
 
 struct options {
     int64_t scope; /* enum scope */
@@ -50,6 +51,44 @@ static bool is_in_graph(enum scope scope, const struct dl_event *ev, const struc
     return is_in_step_graph(ev);
 }
 
+/* Of the layer's input; tokens that travel may be narrower. */
+static double tokens_of(const struct dl_layer *layer)
+{
+    for (const struct dl_work *at = layer->forward; at < layer->forward + layer->n_forward; at++)
+        if (at->kernel.tokens > 0) return at->kernel.tokens * at->kernel.elements;
+    return 0;
+}
+
+static bool has_shared_experts(const struct dl_layer *layer)
+{
+    for (const struct dl_work *at = layer->forward; at < layer->forward + layer->n_forward; at++)
+        if (at->kernel.module == DL_MODULE_SHARED_EXPERTS) return true;
+    return false;
+}
+
+/* A graph takes what it is given from where it was when the graph was recorded, and it is copied there: the input, and
+ * backward the gradient of each result (Transformer Engine, pytorch/graph.py). Graphs that end where tokens travel have
+ * three: the tokens, the residual, and what shared experts make (Megatron-Core, transformer/transformer_layer.py). */
+static double copied_into(const struct dl_event *ev)
+{
+    const struct dl_layer *const layer = ev->layer;
+    const double input = layer->saved.input_bytes / DL_ACTIVATION_BYTES, tokens = tokens_of(layer);
+    if (ev->pass != DL_BACKWARD || tokens == 0) return input;
+    return input + tokens + (has_shared_experts(layer) ? input : 0);
+}
+
+static enum dl_status copy_inputs(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    const double read_and_written = 2, ranks = dl_stack_setting(below)->parts.outside;
+    struct dl_event copy = {.kind = DL_EV_COMPUTE, .pass = ev->pass, .cause = DL_CAUSE_COMPUTE, .layer = ev->layer};
+    copy.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
+                                     .name = "copy_inputs",
+                                     .operation = "copy",
+                                     .pass = ev->pass == DL_BACKWARD ? DL_PASS_INPUT_GRADIENT : DL_PASS_FORWARD,
+                                     .elements = read_and_written * copied_into(ev) / ranks};
+    return dl_emit(below, &copy, err);
+}
+
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
@@ -57,6 +96,8 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     if (!is_in_graph((enum scope)o->scope, ev, dl_stack_setting(below))) return dl_emit(below, ev, err);
     struct dl_event replayed = *ev;
     replayed.is_replayed = true;
+    const bool is_graph = ev->kind == DL_EV_LAYER && ev->layer->is_block; /* of a layer */
+    if (is_graph && copy_inputs(ev, below, err)) return err->status;
     return dl_emit(below, &replayed, err);
 }
 
