@@ -7,6 +7,8 @@
  * state-spaces/mamba (ops/triton/ssd_combined.py, mamba_split_conv1d_scan_combined), called by Megatron-Core
  * (ssm/mamba_mixer.py), which has the norm apart. All between the projections is inside: ranks divide groups of heads.
  */
+#include <math.h>
+
 #include "workloads/transformer.h"
 #include "workloads/workloads.h"
 
@@ -47,7 +49,8 @@ static void copy_by_samples(struct dl_block *b, double forward, double backward)
 {
     if (b->samples > 1)
         dl_tape_pass(&b->tape, &(struct dl_tape_pass){"samples_first", DL_INSIDE, .forward = 2 * forward,
-                                                      .input_gradient = 2 * backward, .operation = "copy"});
+                                                      .input_gradient = 2 * backward, .products = forward,
+                                                      .backward_products = backward});
 }
 
 /* One filter for each channel of x, B and C, and SiLU; backward it is done once more, as its result is not kept. */
@@ -81,6 +84,15 @@ static void scores_of_chunks(struct dl_block *b, const struct sizes *s)
                                         .products = products, .backward_products = 3 * products});
 }
 
+/* Gradients of the scores, B and C come by parts of the heads of a group, in fp32, and are summed even if there is only
+ * one part. */
+static void sum_parts(struct dl_block *b, const struct sizes *s)
+{
+    const double summed = s->scores + 2 * s->vectors;
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"sum_parts", DL_INSIDE, .input_gradient = 2 * fp32 * summed,
+                                                  .backward_products = summed});
+}
+
 /* From states before a chunk and scores in it to what z gates. Backward kernels for z, the states, x, C, the scores and
  * the decays, of which each reads its operands; a causal mask halves what scores take. */
 static void outputs_of_chunks(struct dl_block *b, const struct sizes *s)
@@ -105,19 +117,28 @@ static void scan(struct dl_block *b, const struct sizes *s)
     add_pass(b, "chunk_decay", again, 2 * s->steps + again + gradients);
     states_of_chunks(b, s);
     scores_of_chunks(b, s);
+    sum_parts(b, s);
     outputs_of_chunks(b, s);
     const double vectors_of_heads = 3; /* A, D and the bias of dt */
     b->tape.layer->parameters_inside += vectors_of_heads * (double)b->o->state_heads;
     b->tape.layer->n_tensors += vectors_of_heads;
 }
 
+/* Backward of mamba_ssm (ops/triton/layernorm_gated.py): programs of a warp for 256 columns, at most 8, and so many of
+ * them that a unit has 4 warps; each goes through its rows one after the other. */
+static double rows_of_unit(double rows, double columns)
+{
+    const double warps = fmin(fmax(exp2(ceil(log2(columns))) / 256, 1), 8);
+    return rows / ceil(4 / warps);
+}
+
 /* Over the columns of each group, so that ranks need nothing of each other. */
 static void norm_groups(struct dl_block *b, const struct sizes *s)
 {
-    const double width = s->values / b->tokens;
+    const double width = s->values / b->tokens, groups = (double)b->o->state_groups, columns = width / groups;
     dl_tape_pass(&b->tape, &(struct dl_tape_pass){"gated_norm", DL_INSIDE, .forward = 2 * s->values,
-                                                  .input_gradient = 3 * s->values, .weight_gradient = 2 * s->values,
-                                                  .operation = "rmsnorm", .width = width / (double)b->o->state_groups});
+                                                  .input_gradient = 3 * s->values, .width = columns,
+                                                  .backward_products = rows_of_unit(b->tokens * groups, columns)});
     b->tape.layer->parameters_inside += width;
     b->tape.layer->n_tensors += 1;
 }

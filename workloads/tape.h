@@ -69,7 +69,7 @@ struct dl_tape_pass {
     double matrices;       /* of such rows that it goes through, or experts that it copies tokens for; 0: no matter */
     double tokens;         /* elements of the tokens that it copies for experts; 0: it does not */
     double flop;           /* that its forward does in products of its own; backward twice as many */
-    double products, backward_products; /* multiply-adds of them that kernels do; 0: no matter */
+    double products, backward_products; /* of kernels, as products_per_element of struct dl_kernel; 0: no matter */
     bool drops;                         /* its forward, as in struct dl_kernel */
     bool only_adds;                     /* its backward needs nothing that it was given or made */
 };

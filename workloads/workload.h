@@ -92,7 +92,8 @@ struct dl_kernel {
     double tokens;   /* where tokens are copied for experts: elements of the tokens themselves, over its elements */
     double elements; /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
     double flop_per_element;     /* DL_KERNEL_MEMORY: of products inside it, as the model is said to have */
-    double products_per_element; /* the same as kernels do them, in multiply-adds: what scans take instructions for */
+    double products_per_element; /* the same as kernels do them, in multiply-adds: what scans take instructions for; of
+                                    operations without products what else they go through: see operations.c */
     double unit_s; /* DL_KERNEL_MEMORY: of its instructions, if one unit of the device did them all; 0: not known */
     /* Numbers that have none are the same on every rank. Among experts a GEMM's batch is these, which expert
      * parallelism divides, and m the tokens that each gets if all get as many; there is one at least. Elements are

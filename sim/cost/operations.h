@@ -16,7 +16,7 @@ struct dl_operation {
     bool is_pytorchs;      /* done by kernels that only PyTorch has, so that their times are those of any software's */
     bool is_of_loss;       /* from logits to the loss, and the gradient of the former */
     bool stands_apart;     /* compilers join it to no kernel before or after it */
-    double product_unit_s; /* of a multiply-add inside it on one unit (SM) at 1.98 GHz; 0: they cost nothing */
+    double product_unit_s; /* of a multiply-add, row or element inside it on one unit (SM) at 1.98 GHz; 0: nothing */
     const char *like;      /* OPTIONAL: whose times serve where it has none of its own */
 };
 size_t dl_operation_count(void);
