@@ -97,8 +97,8 @@ START_TEST(what_graphs_are_given_is_copied)
                                  .stack = "{'name':'data'},{'name':'graphs','scope':'outside_experts'}"});
     const double input = 2 * HIDDEN * TOKENS;
     check_close("forward", device_s_of(&t, DL_ITEM_F, "copy_inputs"), LAYERS * copy_s(&t, input), exactly);
-    check_close("backward", device_s_of(&t, DL_ITEM_B, "copy_inputs"),
-                LAYERS * copy_s(&t, cases[_i].backward * input), exactly);
+    check_close("backward", device_s_of(&t, DL_ITEM_B, "copy_inputs"), LAYERS * copy_s(&t, cases[_i].backward * input),
+                exactly);
     dl_session_close(&t);
 }
 END_TEST
