@@ -111,12 +111,15 @@ static double count_reducing(const struct dl_collective *c)
     return n;
 }
 
-static enum dl_status estimate_by_folds(struct dl_estimator *e, const struct dl_collective *c,
-                                        const struct dl_protocol *protocol, struct dl_estimate *out,
-                                        struct dl_error *err)
+/* What the lanes take by their folds, and what the busiest rank's work alone takes. */
+struct lanes_time {
+    double lane_s, longest_work_s; /* the slowest lane by itself, without latency */
+    double works_s;                /* until the busiest rank has worked on all lanes, without latency */
+};
+
+static enum dl_status sum_folds(struct dl_estimator *e, const struct dl_collective *c, struct dl_estimate *out,
+                                struct sums *sums, struct lanes_time *lanes, struct dl_error *err)
 {
-    struct sums sums = {0};
-    double lane_s = 0, longest_work_s = 0; /* the slowest lane by itself, without latency */
     dl_tally_clear(&e->all);
     for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) {
         double sent = 0, work_s = 0;
@@ -125,29 +128,80 @@ static enum dl_status estimate_by_folds(struct dl_estimator *e, const struct dl_
         for (uint32_t which = 0; which < n_bundles; which++) {
             struct dl_fold fold;
             dl_fold_lane(c, (struct dl_fold_of){lane, which, &e->all}, &out->pace, &e->round, &fold, err);
-            add_fold(e, &fold, out, &sums);
+            add_fold(e, &fold, out, sums);
             sent = fmax(sent, fold.sent_bytes);
             work_s = fmax(work_s, fold.work_s);
             dl_fold_release(&fold);
             if (err->status) return err->status;
         }
-        sums.sent_bytes += sent; /* a device serves all lanes */
-        sums.work_s += work_s;
-        longest_work_s = fmax(longest_work_s, work_s);
-        lane_s = fmax(lane_s, dl_tally_seconds(&e->lane, e->bytes_per_s) + work_s);
+        sums->sent_bytes += sent; /* a device serves all lanes */
+        sums->work_s += work_s;
+        lanes->longest_work_s = fmax(lanes->longest_work_s, work_s);
+        lanes->lane_s = fmax(lanes->lane_s, dl_tally_seconds(&e->lane, e->bytes_per_s) + work_s);
     }
     out->wire_s = dl_tally_seconds(&e->all, e->bytes_per_s);
-    out->reduction_s = sums.work_s;
-    if (!dl_folds(c, e->fluid) &&
-        sums.work_s > 0) { /* message by message: lanes move while others reduce, see add_up */
-        const double n_reducing = fmax(count_reducing(c), 1), after_s = out->wire_s * (1 - n_reducing / sums.n_steps);
-        const double step_s = out->wire_s / sums.n_steps, work_step_s = sums.work_s / n_reducing;
-        const double all_s = fmax(lane_s, fmax(out->wire_s + work_step_s, step_s + sums.work_s + after_s));
-        out->reduction_s = longest_work_s;
-        out->wire_s = fmax(all_s - longest_work_s, 0);
-    }
-    finish(e, c, &sums, protocol, out);
+    out->reduction_s = sums->work_s;
     return DL_OK;
+}
+
+/* Message by message lanes move while others reduce, see add_up in rounds.c. */
+static void overlap_work(const struct dl_collective *c, const struct sums *sums, struct lanes_time *lanes,
+                         struct dl_estimate *out)
+{
+    const double n_reducing = fmax(count_reducing(c), 1), after_s = out->wire_s * (1 - n_reducing / sums->n_steps);
+    const double step_s = out->wire_s / sums->n_steps, work_step_s = sums->work_s / n_reducing;
+    lanes->works_s = step_s + sums->work_s + after_s;
+    const double all_s = fmax(lanes->lane_s, fmax(out->wire_s + work_step_s, lanes->works_s));
+    out->reduction_s = lanes->longest_work_s;
+    out->wire_s = fmax(all_s - lanes->longest_work_s, 0);
+}
+
+/* The slowest lane of a ring, hop by hop, by which latencies pass while the slowest hop moves. */
+static double slowest_ring_s(struct dl_estimator *e, const struct dl_collective *c, const struct dl_estimate *out,
+                             double n_steps, struct dl_error *err)
+{
+    const uint32_t n = c->group->n;
+    const struct dl_ring_loads loads = {&e->all, e->bytes_per_s};
+    struct dl_ring_hop *const hops = dl_alloc(n * sizeof *hops);
+    double slowest_s = 0;
+    for (uint32_t lane = 0; lane < dl_collective_lanes(c) && !err->status; lane++) {
+        if (dl_fold_ring_hops(c, lane, &out->pace, &loads, &e->round, hops, err)) break;
+        for (uint32_t i = 0; i < n; i++) {
+            hops[i].alone_s = fmax(hops[i].alone_s, out->pace.pump_s / n_steps);
+            hops[i].move_s = fmax(hops[i].move_s, hops[i].alone_s);
+        }
+        slowest_s = fmax(slowest_s, dl_ring_time_s(hops, n, n_steps));
+    }
+    dl_free(hops);
+    return slowest_s;
+}
+
+/* A library's tuner does not see it: what it takes the ring for stays. */
+static enum dl_status hide_latencies(struct dl_estimator *e, const struct dl_collective *c, const struct sums *sums,
+                                     const struct lanes_time *lanes, struct dl_estimate *out, struct dl_error *err)
+{
+    const double works_s = lanes->works_s > 0 ? out->latency_s / sums->n_steps + lanes->works_s : 0;
+    const double ring_s = fmax(slowest_ring_s(e, c, out, sums->n_steps, err), works_s);
+    const double hidden_s = fmax(out->time_s - out->pace.start_s - ring_s, 0);
+    if (err->status) return err->status;
+    out->wire_s = fmax(out->wire_s, out->pace.pump_s) - hidden_s;
+    out->time_s -= hidden_s;
+    if (!e->transport->tuner) out->presumed_s -= hidden_s;
+    return DL_OK;
+}
+
+static enum dl_status estimate_by_folds(struct dl_estimator *e, const struct dl_collective *c,
+                                        const struct dl_protocol *protocol, struct dl_estimate *out,
+                                        struct dl_error *err)
+{
+    struct sums sums = {0};
+    struct lanes_time lanes = {0};
+    const bool by_message = !dl_folds(c, e->fluid);
+    if (sum_folds(e, c, out, &sums, &lanes, err)) return err->status;
+    if (by_message && sums.work_s > 0) overlap_work(c, &sums, &lanes, out);
+    finish(e, c, &sums, protocol, out);
+    const bool is_ring = c->algorithm->fold == DL_FOLD_RING && c->chunks == 1;
+    return by_message && is_ring ? hide_latencies(e, c, &sums, &lanes, out, err) : DL_OK;
 }
 
 /* ---- by rounds ---- */

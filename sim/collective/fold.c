@@ -146,28 +146,92 @@ static double slowest_stretch(const double *latency_s, uint32_t n, double n_step
     return turns * all + slowest;
 }
 
+/* What a rank sends and does in all steps; returns the bytes of a message: those of all rounds are alike, as a ring
+ * passes equal parts on. */
+static double sum_ring(const struct context *x, struct dl_fold *out)
+{
+    double message = 0;
+    struct dl_round round;
+    for (uint32_t k = 0; x->c->algorithm->round(x->c, x->lane, k, &round); k++) {
+        message = message_bytes(x, &round);
+        out->sent_bytes += round.repeat * payload_bytes(x, &round);
+        out->n_steps += round.repeat;
+        out->work_s += round.repeat * work_s(x, &round);
+    }
+    out->bytes = wire_bytes(x, out->sent_bytes, message);
+    return message;
+}
+
 static void fold_ring(struct context *x, struct dl_fold *out)
 {
     const struct dl_collective *const c = x->c;
     const uint32_t n = c->group->n;
-    double payload = 0, message = 0; /* that of all rounds alike: a ring passes equal parts on */
-    struct dl_round round;
-    for (uint32_t k = 0; c->algorithm->round(c, x->lane, k, &round); k++) {
-        message = message_bytes(x, &round);
-        payload += round.repeat * payload_bytes(x, &round);
-        out->n_steps += round.repeat;
-        out->work_s += round.repeat * work_s(x, &round);
-    }
-    out->bytes = wire_bytes(x, payload, message);
-    out->sent_bytes = payload;
+    const double message = sum_ring(x, out);
     double *const latency_s = dl_alloc(n * sizeof *latency_s);
     for (uint32_t i = 0, rank = 0; i < n && !x->err->status; i++) {
         const uint32_t next = c->algorithm->peer(c, x->lane, 0, rank);
-        latency_s[i] = book(x, rank, next, payload, message);
+        latency_s[i] = book(x, rank, next, out->sent_bytes, message);
         rank = next;
     }
     out->latency_s = slowest_stretch(latency_s, n, out->n_steps);
     dl_free(latency_s);
+}
+
+/* The links of its hops, hop after hop. */
+struct ring_links {
+    uint32_t *links;
+    size_t n, capacity;
+};
+
+static void keep_links(const struct context *x, struct ring_links *kept)
+{
+    for (size_t i = 0; i < x->route.n_hops; i++) {
+        DL_GROW(kept->links, kept->n, kept->capacity);
+        kept->links[kept->n++] = x->route.hops[i].link;
+    }
+}
+
+static double most_loaded_s(const uint32_t *links, size_t n, const struct dl_tally *bytes, const double *bytes_per_s)
+{
+    double most_s = 0;
+    for (size_t i = 0; i < n; i++) most_s = fmax(most_s, dl_tally_at(bytes, links[i]) / bytes_per_s[links[i]]);
+    return most_s;
+}
+
+enum dl_status dl_fold_ring_hops(const struct dl_collective *c, uint32_t lane, const struct dl_pace *pace,
+                                 const struct dl_ring_loads *loads, struct dl_tally *tally, struct dl_ring_hop *hops,
+                                 struct dl_error *err)
+{
+    struct context x = {.c = c,
+                        .lane = lane,
+                        .pace = pace,
+                        .tally = tally,
+                        .err = err,
+                        .booked = {.tally = tally, .topology = c->group->topology}};
+    struct dl_fold all = {0};
+    struct ring_links kept = {0};
+    const uint32_t n = c->group->n;
+    const double message = sum_ring(&x, &all);
+    size_t *const end = dl_alloc((n + 1) * sizeof *end);
+    dl_tally_clear(tally);
+    for (uint32_t i = 0, rank = 0; i < n && !err->status; i++) {
+        const uint32_t next = c->algorithm->peer(c, lane, 0, rank);
+        hops[i].latency_s = book(&x, rank, next, all.sent_bytes, message) + all.work_s / all.n_steps;
+        keep_links(&x, &kept);
+        end[i + 1] = kept.n;
+        rank = next;
+    }
+    for (uint32_t i = 0; i < n && !err->status; i++) {
+        const uint32_t *const links = &kept.links[end[i]];
+        const size_t n_links = end[i + 1] - end[i];
+        hops[i].move_s = most_loaded_s(links, n_links, loads->all_bytes, loads->bytes_per_s) / all.n_steps;
+        hops[i].alone_s = most_loaded_s(links, n_links, tally, loads->bytes_per_s) / all.n_steps;
+    }
+    dl_tally_clear(tally);
+    dl_free(end);
+    dl_free(kept.links);
+    dl_route_release(&x.route);
+    return err->status;
 }
 
 /* Rounds that go together take as long as the slowest of them. */

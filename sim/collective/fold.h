@@ -9,6 +9,7 @@
 
 #include "sim/collective/collective.h"
 #include "sim/collective/pace.h"
+#include "sim/collective/ring_time.h"
 #include "sim/core/memory.h"
 
 /* Bytes by link. Few links of a large machine are touched at a time. */
@@ -80,6 +81,17 @@ struct dl_fold_of {
 /* Its links. `tally` is scratch, cleared before and after. */
 enum dl_status dl_fold_lane(const struct dl_collective *c, struct dl_fold_of of, const struct dl_pace *pace,
                             struct dl_tally *tally, struct dl_fold *out, struct dl_error *err);
+
+/* The hops of a lane that is a ring, from rank 0 on, on links that carry all_bytes in all of its steps. `tally` as
+ * above.
+ */
+struct dl_ring_loads {
+    const struct dl_tally *all_bytes;
+    const double *bytes_per_s; /* by link */
+};
+enum dl_status dl_fold_ring_hops(const struct dl_collective *c, uint32_t lane, const struct dl_pace *pace,
+                                 const struct dl_ring_loads *loads, struct dl_tally *tally, struct dl_ring_hop *hops,
+                                 struct dl_error *err);
 
 /* Add its bytes to a tally. */
 void dl_fold_book(const struct dl_fold *fold, struct dl_tally *tally);

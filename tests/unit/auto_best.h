@@ -16,10 +16,6 @@ static const struct {
     enum dl_op op;
     double most;
 } exceptions[] = {
-    /* A ring in one piece is priced as its fold, which adds the latencies of all hops to the time of the slowest. Where
-     * hops are unequal and there are many ranks the others' latencies pass while the slowest moves, so that a library's
-     * tuner, which has the same formula, is right to the estimate and wrong by up to a fifth. */
-    {"rings", DL_ALLREDUCE, 1.22},
     /* Its lanes are estimated as if all were in the same round: one moves while the others wait for their latencies. */
     {"torus", DL_ALLREDUCE, 1.10},
     /* The same with more lanes, on nodes with unequal links (aurora). */

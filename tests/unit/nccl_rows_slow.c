@@ -92,7 +92,7 @@ START_TEST(the_software_chooses_by_what_it_presumes)
         ck_assert_str_eq(subject_choose(&s, "auto", bytes).collective.algorithm->name, chosen[i]);
         ck_assert_double_lt(tree.time_s, rings.time_s);
         ck_assert_double_ge(tree.presumed_s, tree.time_s);
-        ck_assert_double_eq(rings.presumed_s, rings.time_s);
+        ck_assert_double_ge(rings.presumed_s, rings.time_s);
         subject_close(&s);
     }
 }
