@@ -38,12 +38,13 @@ static void experts(struct dl_block *b)
     const struct dl_transformer *const o = b->o;
     const double n = (double)o->experts, hidden = width_of(o), ffn = (double)o->expert_ffn;
     const double tokens = (double)o->top_k * dl_expert_padding(o) * b->tokens;
+    const bool has_places = o->capacity_factor > 0;
     dl_tape_dispatch(&b->tape, tokens * hidden);
     dl_tape_product(&b->tape, &(struct dl_product){"expert_fc1", n, tokens / n, dl_is_gated(o) ? 2 * ffn : ffn, hidden,
-                                                   dl_first_of_pair, .has_bias = o->bias});
+                                                   dl_first_of_pair, .has_bias = o->bias, .has_places = has_places});
     dl_block_activation(b, tokens * ffn, DL_MODULE_EXPERT_ACTIVATION);
     dl_tape_product(&b->tape, &(struct dl_product){"expert_fc2", n, tokens / n, hidden, ffn, dl_second_of_pair,
-                                                   .has_bias = o->bias});
+                                                   .has_bias = o->bias, .has_places = has_places});
     dl_tape_combine(&b->tape, tokens * hidden);
     dl_block_save_operand(b, tokens * hidden, DL_ACTIVATION, false, DL_NO_TARGET); /* of fc1 */
     dl_tape_saved(&b->tape)->gathered_bytes += DL_ACTIVATION_BYTES * tokens * hidden;

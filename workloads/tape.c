@@ -140,6 +140,7 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
                                 .stride = p->stride,
                                 .pad = p->pad,
                                 .stays_wide = p->stays_wide,
+                                .has_places = p->has_places,
                                 .moves_tokens = p->moves_tokens,
                                 .masked = p->masked,
                                 .has_bias = p->has_bias,

@@ -43,6 +43,7 @@ struct dl_product {
     bool of_activations;             /* the second operand is data: both gradients are needed at once */
     bool shares_weights;             /* they are the parameters of another layer */
     bool stays_wide;                 /* never with quantised operands */
+    bool has_places;                 /* as in struct dl_kernel */
     bool moves_tokens;               /* as in struct dl_kernel */
     bool masked;                     /* as in struct dl_kernel */
     bool is_first;                   /* nobody needs the gradient of its input */

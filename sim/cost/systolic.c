@@ -14,7 +14,8 @@
 #include "sim/cost/device_models.h"
 
 struct options {
-    double array, arrays, matrix_fraction, bandwidth_fraction, buffer_bytes, vector_flop_per_s, attention_rows;
+    double array, arrays, matrix_fraction, bandwidth_fraction, buffer_bytes, vector_flop_per_s, attention_rows,
+        group_rows;
 };
 static const struct options defaults = {0};
 static const struct dl_field fields[] = {
@@ -31,6 +32,9 @@ static const struct dl_field fields[] = {
     {"attention_rows", DL_NUMBER, offsetof(struct options, attention_rows), 0, 1e6, true, NULL,
      "queries and keys that an attention kernel goes through together, all of them where a causal mask hides a part; 0 "
      "if absent"},
+    {"group_rows", DL_NUMBER, offsetof(struct options, group_rows), 0, 1e6, true, NULL,
+     "tokens that a grouped product of experts goes through together: where two experts share such a tile, it is "
+     "computed for each; of cores that have all experts, those of all cores; 0 if absent"},
 };
 
 /* A vector register has 8 rows (Norrie et al. 2021), so that many rows flow together. */
@@ -54,6 +58,23 @@ static double product_s(const struct dl_device *d, double batch, double m, doubl
     const double flop_per_cycle = 2 * o->array * o->array * o->arrays;
     const double least = fmin(cycles(o, batch, m, n, k), cycles(o, batch, n, m, k));
     return least * flop_per_cycle / (flop_per_s * o->matrix_fraction);
+}
+
+/* Experts get any number of tokens, so that the first of one lies anywhere in a tile of tokens, which is computed for
+ * both: as many visits as tiles and, less one, experts (JAX, experimental/pallas/ops/tpu/megablox,
+ * make_group_metadata). */
+static struct dl_kernel whole_tiles(const struct options *o, const struct dl_kernel *k)
+{
+    struct dl_kernel whole = *k;
+    double *const tokens = k->pass == DL_PASS_WEIGHT_GRADIENT ? &whole.k : &whole.m;
+    if (dl_kernel_is_of_experts(k) && !k->has_places && k->batch > 1) *tokens += o->group_rows * (1 - 1 / k->batch);
+    return whole;
+}
+
+static double gemm_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    const struct dl_kernel whole = whole_tiles(d->options, k);
+    return product_s(d, whole.batch, whole.m, whole.n, whole.k, d->peak_flop_per_s[precision]);
 }
 
 static double memory_s(const struct dl_device *d, double bytes)
@@ -95,9 +116,7 @@ static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum 
 {
     const struct options *const o = d->options;
     switch (k->kind) {
-    case DL_KERNEL_GEMM:
-        return fmax(product_s(d, k->batch, k->m, k->n, k->k, d->peak_flop_per_s[precision]),
-                    memory_s(d, blocked_bytes(d, k, precision)));
+    case DL_KERNEL_GEMM: return fmax(gemm_s(d, k, precision), memory_s(d, blocked_bytes(d, k, precision)));
     case DL_KERNEL_CONV:
         return fmax(product_s(d, k->batch, k->m, k->n, k->k, d->peak_flop_per_s[precision]),
                     memory_s(d, dl_kernel_bytes(k, precision)));

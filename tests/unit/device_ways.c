@@ -53,6 +53,31 @@ START_TEST(squares_that_a_mask_hides_in_part_are_computed)
 }
 END_TEST
 
+/* 64 experts with 1024 tokens each: 256 tiles of 256 tokens, and 63 of them for two experts. What enters the gradient
+ * of weights is as long; experts with places of their own, and one expert alone, share no tile. */
+START_TEST(tiles_that_two_experts_share_are_computed_for_both)
+{
+    const double tile = 256, experts = 64, tokens = 1024, tiles = experts * tokens / tile;
+    struct dl_kernel group = {.kind = DL_KERNEL_GEMM, .batch = experts, .m = tokens, .n = 4096, .k = 8192};
+    open_device("tpu-v6e");
+    change_device("figures.group_rows=0");
+    const double alone_s = seconds(group);
+    change_device("figures.group_rows=256");
+    ck_assert_double_eq(seconds(group), alone_s);
+    group.by.batch = DL_BY_EXPERT;
+    ck_assert_double_eq_tol(seconds(group) / alone_s, (tiles + experts - 1) / tiles, 1e-2);
+    struct dl_kernel of_weights = group;
+    of_weights.pass = DL_PASS_WEIGHT_GRADIENT, of_weights.m = group.k, of_weights.k = group.m;
+    ck_assert_double_eq_tol(seconds(of_weights) / alone_s, (tiles + experts - 1) / tiles, 1e-2);
+    group.has_places = true;
+    ck_assert_double_eq(seconds(group), alone_s);
+    group.has_places = false, group.batch = 1;
+    const double one_s = seconds(group);
+    change_device("figures.group_rows=0");
+    ck_assert_double_eq(seconds(group), one_s);
+}
+END_TEST
+
 START_TEST(a_wafer_waits_for_its_weights_unless_the_batch_is_large)
 {
     open_device("wse-2");
@@ -410,6 +435,7 @@ static void add(TCase *tests)
 {
     tcase_add_test(tests, systolic_arrays_are_filled_by_squares);
     tcase_add_test(tests, squares_that_a_mask_hides_in_part_are_computed);
+    tcase_add_test(tests, tiles_that_two_experts_share_are_computed_for_both);
     tcase_add_test(tests, a_wafer_waits_for_its_weights_unless_the_batch_is_large);
     tcase_add_test(tests, element_wise_work_is_free_in_a_pipeline);
     tcase_add_test(tests, a_processor_loses_small_products_to_packing_and_large_data_to_memory);
