@@ -247,6 +247,16 @@ START_TEST(fp32_may_have_shares_of_its_own)
 }
 END_TEST
 
+/* A vocabulary of 50,257 costs tensor cores much, and units that compute in fp32 nothing. */
+START_TEST(rows_need_not_be_aligned_in_fp32)
+{
+    const struct dl_kernel even = product(4096, 50304, 1280), odd = product(4096, 50257, 1280);
+    open_device("h100");
+    ck_assert_double_gt(dl_price(&device, &odd, DL_BF16).seconds, 1.5 * dl_price(&device, &even, DL_BF16).seconds);
+    ck_assert_double_le(dl_price(&device, &odd, DL_FP32).seconds, dl_price(&device, &even, DL_FP32).seconds);
+}
+END_TEST
+
 /* By the share of its own, and rows of 32 values are 16 bytes: scales lie apart. */
 START_TEST(nvfp4_sustains_a_share_of_its_own_and_is_aligned_by_values)
 {
@@ -446,6 +456,7 @@ static void add(TCase *tests)
     tcase_add_loop_test(tests, large_products_reach_the_sustained_fraction, 0, n_devices);
     tcase_add_test(tests, fp8_may_sustain_another_share);
     tcase_add_test(tests, fp32_may_have_shares_of_its_own);
+    tcase_add_test(tests, rows_need_not_be_aligned_in_fp32);
     tcase_add_test(tests, nvfp4_sustains_a_share_of_its_own_and_is_aligned_by_values);
     tcase_add_test(tests, a_last_wave_that_is_not_full_costs);
     tcase_add_test(tests, a_wave_of_large_tiles_takes_as_long_as_one);

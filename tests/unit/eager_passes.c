@@ -1,5 +1,5 @@
-/* eager_passes.c - Megatron-DeepSpeed, on Intel GPUs too, nanotron and Paxml: the bytes that their files say kernels
- * move, against the operations of PyTorch that their code calls, each with what it reads and writes. */
+/* eager_passes.c - Megatron-DeepSpeed, on Intel GPUs too, nanotron, Paxml and transformers: the bytes that their files
+ * say kernels move, against the operations of PyTorch that their code calls, each with what it reads and writes. */
 #include <math.h>
 #include <string.h>
 
@@ -232,6 +232,31 @@ START_TEST(rotary_of_torchtitan_is_not_compiled)
 }
 END_TEST
 
+/* Reads and writes: x^3, times a number, plus x, times a number, tanh, plus 1; half of x; their product. Backward: of
+ * the product to both, halved, of tanh, twice times a number, of the power (square, times 3, times the gradient), two
+ * sums. */
+START_TEST(gelu_of_gpt2_is_computed_by_parts)
+{
+    const double elements = (double)TOKENS * FFN, forward = 2 + 2 + 3 + 2 + 2 + 2 + 2 + 3,
+                 backward = (3 + 3) + 2 + 3 + (2 + 2) + (2 + 2 + 3) + (3 + 3);
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_session s;
+    const struct analytic_run run = {
+        .topo = "v100-pcie",
+        .workload =
+            "{\"schema\":\"dlsim/workload/1\",\"source\":\"a test\",\"kind\":\"transformer\",\"layers\":1,\"hidden\":"
+            "1024,\"ffn\":4096,\"heads\":8,\"seq\":8192,\"vocab\":8192}",
+        .software = "pytorch-transformers-gpt2",
+        .head = "\"devices\":1,\"global_batch\":1,\"microbatch\":1,\"precision\":\"fp32\",",
+        .stack = ""};
+    ck_assert_msg(analytic_run(&run, arena, &s), "%s", s.err.text);
+    check("gelu", moved(&s, DL_ITEM_F, "activation"), forward * fp32 * elements, 1e-9);
+    check("gelu, backward", moved(&s, DL_ITEM_B, "activation"), backward * fp32 * elements, 1e-3);
+    dl_session_close(&s);
+    dl_arena_free(arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("eager_passes");
@@ -243,6 +268,7 @@ int main(void)
     tcase_add_test(tests, softmax_of_paxml_passes_over_scores);
     tcase_add_test(tests, accuracy_of_internevo_passes_over_logits);
     tcase_add_loop_test(tests, rotary_of_torchtitan_is_not_compiled, 0, 2);
+    tcase_add_test(tests, gelu_of_gpt2_is_computed_by_parts);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
