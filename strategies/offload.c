@@ -32,12 +32,23 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return DL_OK;
 }
 
+static bool keeps_copies(const struct dl_setting *s)
+{
+    const struct dl_operand_rule *const rule =
+        s->software ? dl_operand_rule_for(&s->software->operands, s->precision) : NULL;
+    return rule && rule->weight_copies > 0;
+}
+
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
     if (what->setting->narrow_weights && o->parameters > 0)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "parameters"),
                        "must be 0 beside lora's narrow_weights: weights come from the host as wide as activations");
+    if (keeps_copies(what->setting) && o->parameters > 0)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "parameters"),
+                       "must be 0 in %s with software %s, which keeps narrow copies of weights on the device",
+                       dl_precision_name(what->setting->precision), what->setting->software->name);
     if (!what->setting->streams_weights || (o->optimizer == 0 && o->parameters == 0)) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, o->optimizer > 0 ? "optimizer" : "parameters"),
                    "must be 0 on devices that stream weights: these are outside already");

@@ -176,11 +176,16 @@ enum dl_accumulates dl_accumulated(const struct dl_setting *s)
 bool dl_keeps_shards(const struct dl_setting *s) { return dl_accumulated(s) != DL_ACCUMULATES_WHOLE; }
 
 /* Norms and routers have no copies, which are few of a block's parameters. */
-double dl_held_bytes(const struct dl_setting *s, const struct dl_layer *layer)
+double dl_weight_copy_bytes(const struct dl_setting *s, const struct dl_layer *layer)
 {
     const struct dl_operand_rule *const rule = dl_operands_in(s, layer);
     const double copies = rule && layer->is_block ? (double)rule->weight_copies : 0;
-    return dl_precision_bytes(s->precision) + copies * dl_precision_operand_bytes(s->precision);
+    return copies * dl_precision_operand_bytes(s->precision);
+}
+
+double dl_held_bytes(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    return dl_precision_bytes(s->precision) + dl_weight_copy_bytes(s, layer);
 }
 
 double dl_frozen_bytes(const struct dl_setting *s, const struct dl_layer *layer)

@@ -180,7 +180,8 @@ double dl_optimizer_moved_bytes(const struct dl_setting *setting);
 
 /* Of a frozen parameter of the layer. */
 double dl_frozen_bytes(const struct dl_setting *setting, const struct dl_layer *layer);
-/* Of any other parameter, with the copies of it that products take. */
+/* Of the copies that products take of a weight of the layer; and of a parameter with these. */
+double dl_weight_copy_bytes(const struct dl_setting *setting, const struct dl_layer *layer);
 double dl_held_bytes(const struct dl_setting *setting, const struct dl_layer *layer);
 
 /* Bytes of a gradient, as accumulated and exchanged: never fewer than those of what it is made of. */

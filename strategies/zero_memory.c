@@ -29,6 +29,13 @@ static double cut_parameters(const struct dl_setting *s, const struct dl_layer *
     return cut_of(s, dl_layer_on_rank(s, layer));
 }
 
+/* Transformer Engine quantises what was gathered, and leaves each rank a part of it for the backward (pytorch/module/
+ * linear.py, _fsdp_scatter_tensors). */
+static double narrowed_bytes(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    return s->zero_stage >= 3 ? cut_parameters(s, layer) * dl_weight_copy_bytes(s, layer) : 0;
+}
+
 static double unreduced_bytes(const struct dl_setting *s, const struct dl_layer *layer)
 {
     const struct dl_on_rank trained =
@@ -105,6 +112,7 @@ static enum dl_status enter(const struct dl_zero_gathers *gathers, const struct 
     const uint32_t ahead = gathers->ahead;
     struct dl_event of_weights = *ev;
     of_weights.gradient = DL_GRADIENT_WEIGHT;
+    if (dl_emit_alloc(below, DL_TENSOR_NARROWED, ev, narrowed_bytes(s, ev->layer), err)) return err->status;
     for (uint32_t i = ev->first ? 0 : ahead; gathers_for(gathers, ev, s) && i <= ahead && i <= ev->n_after; i++)
         if (gather(gathers, ev, ev->pass == DL_BACKWARD ? -(int)i : (int)i, below, err)) return err->status;
     if (ev->pass != DL_BACKWARD || dl_accumulated(s) != DL_ACCUMULATES_SHARDS) return DL_OK;
@@ -118,6 +126,7 @@ static enum dl_status leave(const struct dl_zero_gathers *how, const struct dl_e
     const bool gathers = gathers_for(how, ev, s) && cut_parameters(s, ev->layer) > 0;
     struct dl_event of_weights = *ev;
     of_weights.gradient = DL_GRADIENT_WEIGHT;
+    if (narrowed_bytes(s, ev->layer) > 0 && dl_emit_free(below, DL_TENSOR_NARROWED, ev, err)) return err->status;
     if (gathers && !how->stays && dl_emit_free(below, DL_TENSOR_GATHERED, ev, err)) return err->status;
     if (gathers && how->bits > 0 && dl_emit_free(below, DL_TENSOR_PACKED, ev, err)) return err->status;
     if (ev->pass != DL_BACKWARD || dl_accumulated(s) != DL_ACCUMULATES_SHARDS) return DL_OK;

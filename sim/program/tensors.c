@@ -14,6 +14,7 @@ const char *const dl_tensor_names[] = {
     [DL_TENSOR_INPUT] = "input",
     [DL_TENSOR_GATHERED] = "gathered",
     [DL_TENSOR_PACKED] = "packed",
+    [DL_TENSOR_NARROWED] = "narrowed",
     [DL_TENSOR_DEPTH] = "depth",
     [DL_TENSOR_STREAMED] = "streamed",
     [DL_TENSOR_FETCHED] = "fetched",

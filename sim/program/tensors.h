@@ -33,6 +33,7 @@ enum dl_tensor_kind {
     DL_TENSOR_INPUT,           /* of the model, as it was before a cast */
     DL_TENSOR_GATHERED,        /* parameters that other ranks hold, as long as they are here */
     DL_TENSOR_PACKED,          /* the same as they travel, where that is another form */
+    DL_TENSOR_NARROWED,        /* the same as products take them, while their layer works */
     DL_TENSOR_DEPTH,           /* weights of the other layers of a grid of ranks */
     DL_TENSOR_STREAMED,        /* weights that are outside of the devices, while their layer works */
     DL_TENSOR_FETCHED,         /* parameters that the host holds, as long as they are here */

@@ -83,11 +83,38 @@ START_TEST(what_travels_packed_is_there_where_it_comes)
 }
 END_TEST
 
+/* Two copies of 9/16 of a byte for each weight of a block, of what was gathered: whole while the layer works, whether
+ * it stays or not, and the rank's own part of them from step to step. */
+START_TEST(narrow_copies_are_whole_while_a_layer_works)
+{
+    static const char *const stays[] = {"", ",'reshard':false"};
+    const double ranks = 8, blocks = 4, block = 12.0 * 64 * 64 + 13.0 * 64, copies = 2 * 9.0 / 16;
+    char stack[200];
+    struct dl_session t;
+    snprintf(stack, sizeof stack, "{'name':'data'},{'name':'zero','stage':3%s}", stays[_i]);
+    open_step(&t,
+              &(struct step){.device = "b200",
+                             .software = "{'schema':'dlsim/software/1','source':'a test','attention':'flash','operands'"
+                                         ":[{'precision':'nvfp4','moves':0,'launches':0,'weight_copies':2}]}",
+                             .workload = FOUR_BLOCKS,
+                             .head = HEAD ",'precision':'nvfp4'",
+                             .stack = stack});
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        const struct dl_memory_ops *const ops = &item(&t, (enum dl_item_kind)kind)->memory;
+        check_close("whole", sum_of_allocs(ops, DL_TENSOR_NARROWED), blocks * block * copies, exactly);
+    }
+    check_close("held", t.memory[0].parameters, (2 * dl_model_parameters(&t.model) + blocks * block * copies) / ranks,
+                exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("zero_memory");
     tcase_add_loop_test(tests, what_is_there_for_a_while_is_what_travels, 0, DL_COUNT(cases));
     tcase_add_loop_test(tests, what_travels_packed_is_there_where_it_comes, 0, 2);
+    tcase_add_loop_test(tests, narrow_copies_are_whole_while_a_layer_works, 0, 2);
     Suite *const suite = suite_create("zero_memory");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
