@@ -8,16 +8,24 @@
 #include "tests/unit/suite.h"
 #include "tests/unit/workload_examples.h"
 
+/* Operands of four bits, that are gathered and kept so, with copies of weights; and of eight. */
+#define QUANTISES                                                                                                      \
+    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':0,'collective_host_s':0,'gradient_bytes':4,"   \
+    "'attention':'flash','operands':[{'precision':'nvfp4','moves':3,'launches':2,'gathered':true,'saved':true,"        \
+    "'weight_copies':2,'pads':true},{'precision':'mxfp8','moves':2,'launches':1}]}"
+
 /* Machines with a link for each device, and with shared adapters. */
 static const struct stack_machine {
-    const char *system, *device, *precision;
+    const char *system, *device, *numbers; /* numbers: keys of the strategy file */
     double rounding; /* more, where the slowest lane in latency is not the one on the busiest link: steps are short */
-} stack_machines[] = {{IDEAL_SYSTEM("1e10", "1e-6"), "a100-80", "fp16", 1e-9},
-                      {IDEAL_SYSTEM("1e10", "1e-6"), "wse-2", "fp16", 1e-9},
-                      {IDEAL_SYSTEM("1e9", "1e-5"), "a64fx", "fp16", 1e-9},
-                      {"dgx-a100-hdr4", "a100-40", "fp16", 5e-3},
-                      {"v100-40gbe", "v100-16", "fp16", 5e-3},
-                      {"tpu-v4", "tpu-v4", "bf16", 5e-3}};
+} stack_machines[] = {{IDEAL_SYSTEM("1e10", "1e-6"), "a100-80", "'precision':'fp16'", 1e-9},
+                      {IDEAL_SYSTEM("1e10", "1e-6"), "wse-2", "'precision':'fp16'", 1e-9},
+                      {IDEAL_SYSTEM("1e9", "1e-5"), "a64fx", "'precision':'fp16'", 1e-9},
+                      {"dgx-a100-hdr4", "a100-40", "'precision':'fp16'", 5e-3},
+                      {"v100-40gbe", "v100-16", "'precision':'fp16'", 5e-3},
+                      {"tpu-v4", "tpu-v4", "'precision':'bf16'", 5e-3},
+                      {IDEAL_SYSTEM("1e10", "1e-6"), "b200", "'precision':'nvfp4'", 1e-9},
+                      {IDEAL_SYSTEM("1e10", "1e-6"), "b300", "'precision':'mxfp8','wide_last_blocks':1", 1e-9}};
 
 /* Ways of software that decide who waits for whom. */
 static const char *const stack_sets[] = {NULL,
@@ -63,8 +71,7 @@ static inline const struct example *draw_example(gsl_rng *rng, const char *strat
 static inline const char *head_of(const struct stack_machine *machine, uint32_t devices, uint32_t samples,
                                   struct dl_arena *arena)
 {
-    return dl_arena_format(arena, "'precision':'%s','devices':%u,'global_batch':%u", machine->precision, devices,
-                           samples);
+    return dl_arena_format(arena, "%s,'devices':%u,'global_batch':%u", machine->numbers, devices, samples);
 }
 
 /* Most workloads here have no dense blocks, and some devices stream weights: what is refused for it is not worth a
@@ -75,10 +82,11 @@ static inline bool can_be_frozen(const struct drawn_stack *d)
            !strstr(d->workload, "mtp_layers") && !strstr(d->workload, "pattern") && !strstr(d->machine->device, "wse");
 }
 
-/* Nor are adapters on grids of tensor ranks. */
+/* Nor are adapters on grids of tensor ranks, or weights on the host where narrow copies of them are on the device. */
 static inline bool is_refused_beside(const struct example *e, const char *entry, const struct drawn_stack *d,
                                      const char *others)
 {
+    if (strstr(d->machine->numbers, "nvfp4") && strstr(entry, "'parameters'")) return true;
     return e->is_of_model ? strstr(others, "'grid'") != NULL : *d->of_model && strstr(entry, "'grid'");
 }
 
@@ -119,7 +127,7 @@ static inline void open_drawn(struct dl_session *t, const struct drawn_stack *d,
 {
     const struct training_inputs in = {.system = d->machine->system,
                                        .device = d->machine->device,
-                                       .software = FLASH,
+                                       .software = QUANTISES,
                                        .workload = d->workload,
                                        .set = d->set};
     training_open_stack(t, in, head, entries);

@@ -121,18 +121,21 @@ static inline struct parameter_counts count_parameters(const json_t *workload)
     return p;
 }
 
+static inline struct flop_counts count_mixer_flop(const json_t *workload)
+{
+    const double h = width_of(workload), s = key_of(workload, "seq", 1), d = mixer_width(workload);
+    return (struct flop_counts){.divided = s * (2 * h * mixer_columns(workload) + 2 * d * h),
+                                .attention = s * 7 * d * key_of(workload, "state_size", 0),
+                                .head = 2 * s * count_table(workload),
+                                .attention_backward = 2};
+}
+
 static inline struct flop_counts count_flop(const json_t *workload, bool is_fused)
 {
     const double h = width_of(workload), s = key_of(workload, "seq", 1), experts = key_of(workload, "experts", 0);
     if (is_kind(workload, "mlp"))
         return (struct flop_counts){.divided = 2 * 2 * h * h, .attention_backward = 2, .not_needed = 2 * h * h};
-    if (is_mixer(workload)) {
-        const double d = mixer_width(workload), scan = 7 * d * key_of(workload, "state_size", 0);
-        return (struct flop_counts){.divided = s * (2 * h * mixer_columns(workload) + 2 * d * h),
-                                    .attention = s * scan,
-                                    .head = 2 * s * count_table(workload),
-                                    .attention_backward = 2};
-    }
+    if (is_mixer(workload)) return count_mixer_flop(workload);
     const double met = 2 * h * (h + key_width(workload)) + (experts > 0 ? key_of(workload, "top_k", 1) : 1) * 8 * h * h;
     return (struct flop_counts){.divided = 2 * s * met,
                                 .repeated = 2 * s * h * experts,

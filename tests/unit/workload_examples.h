@@ -14,6 +14,10 @@
     "{'kind':'fc','outputs':10},{'kind':'cross_entropy'}]}"
 #define MLP                                                                                                            \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','loss':'cross_entropy','widths':[64,64,64,64,64]}"
+#define HYBRID                                                                                                         \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':6,'hidden':64,'heads':4,'seq':32,"   \
+    "'vocab':512,'experts':8,'top_k':2,'pattern':'M*-MEM','state_heads':8,'state_head_size':16,'state_size':16,"       \
+    "'state_groups':8}"
 
 struct counts {
     double parameters, forward_flop, not_needed; /* of a sample; not needed: the gradient of the input, which is data */
@@ -25,6 +29,34 @@ static inline struct counts of_written(const json_t *workload)
     const struct flop_counts f = count_flop(workload, false);
     const double block = f.divided + f.repeated + f.attention;
     return (struct counts){p.inside + p.outside + p.experts, count_blocks(workload) * block + f.head, f.not_needed};
+}
+
+/* Letter by letter: a mixer, or half a block of GPT with the norm before it. */
+static inline struct counts of_letter(const json_t *workload, char letter)
+{
+    const double h = width_of(workload), s = key_of(workload, "seq", 1), norm = 2 * h, matrix = 8 * h * h;
+    const double experts = key_of(workload, "experts", 0), top_k = key_of(workload, "top_k", 1);
+    const struct parameter_counts mixer = count_mixer_parameters(workload);
+    const struct flop_counts scanned = count_mixer_flop(workload);
+    switch (letter) {
+    case 'M': return (struct counts){mixer.inside + mixer.outside, scanned.divided + scanned.attention, 0};
+    case '*': return (struct counts){4 * h * h + 4 * h + norm, 2 * s * 4 * h * h + 4 * s * s * h, 0};
+    case 'E': return (struct counts){experts * (matrix + 5 * h + h) + norm, 2 * s * (top_k * matrix + experts * h), 0};
+    default: return (struct counts){matrix + 5 * h + norm, 2 * s * matrix, 0};
+    }
+}
+
+static inline struct counts of_hybrid(const json_t *workload)
+{
+    const char *const letters = json_string_value(json_object_get(workload, "pattern"));
+    const double h = width_of(workload), s = key_of(workload, "seq", 1), table = count_table(workload);
+    struct counts sum = {table + s * h + 2 * h, 2 * s * table, 0};
+    for (const char *at = letters; *at; at++) {
+        const struct counts one = of_letter(workload, *at);
+        sum.parameters += one.parameters;
+        sum.forward_flop += one.forward_flop;
+    }
+    return sum;
 }
 
 /* 64 pixels: from 3 channels to 16 in windows of nine, from 16 to 16, and all of them to 10. */
@@ -40,6 +72,7 @@ static const struct kind_example {
     struct counts (*counts)(const json_t *workload);
 } kinds[] = {{"transformer", FOUR_BLOCKS, of_written},
              {"transformer", TWO_WITH_EXPERTS, of_written},
+             {"transformer", HYBRID, of_hybrid},
              {"mlp", MLP, of_written},
              {"convnet", CONVNET, of_convnet}};
 
