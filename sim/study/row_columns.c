@@ -210,14 +210,14 @@ const char *dl_row_columns_left_out(const struct dl_row_columns *c, const struct
 json_t *dl_row_columns_object(const struct dl_row_columns *c, const struct dl_csv *table, size_t line)
 {
     json_t *const object = json_copy(c->all.value);
-    for (size_t i = 0; i < json_array_size(c->cases.value); i++) {
-        const json_t *const one = json_array_get(c->cases.value, i);
-        if (is_case(one, table, line)) json_object_update(object, json_object_get(one, "row"));
-    }
     for (size_t i = 0; i < table->n_columns; i++) {
         const char *const cell = table->cells[line * table->n_columns + i], *const column = table->columns[i];
         const char *const key = json_string_value(json_object_get(c->columns.value, column));
         if (*cell && key && *key) json_object_set_new(object, key, value_of(c, column, cell));
+    }
+    for (size_t i = 0; i < json_array_size(c->cases.value); i++) {
+        const json_t *const one = json_array_get(c->cases.value, i);
+        if (is_case(one, table, line)) json_object_update(object, json_object_get(one, "row"));
     }
     return object;
 }

@@ -43,6 +43,23 @@ START_TEST(conditions_are_patterns_or_lists_of_them)
 }
 END_TEST
 
+/* As where another source says that a cell is wrong. */
+START_TEST(a_case_goes_before_the_cell)
+{
+    struct dl_csv table;
+    ck_assert(!dl_csv_parse(LINES, strlen(LINES), "t.csv", arena, &table, &err));
+    const struct dl_row_columns c =
+        read_columns(quoted("{" COLUMNS "'all':{'devices':1},'cases':[{'if':{'id':'a-2'},'row':{'devices':12}}]}"));
+    ck_assert_msg(!err.status, "%s", err.text);
+    static const json_int_t devices[] = {8, 12, 32};
+    for (size_t i = 0; i < DL_COUNT(devices); i++) {
+        json_t *const row = dl_row_columns_object(&c, &table, i);
+        ck_assert_int_eq(json_integer_value(json_object_get(row, "devices")), devices[i]);
+        json_decref(row);
+    }
+}
+END_TEST
+
 /* Alone it is of all other lines, beside an "if" of its lines but these. */
 START_TEST(a_case_may_say_where_it_is_none)
 {
@@ -119,6 +136,7 @@ int main(void)
     TCase *const tests = tcase_create("row columns");
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, conditions_are_patterns_or_lists_of_them);
+    tcase_add_test(tests, a_case_goes_before_the_cell);
     tcase_add_test(tests, a_case_may_say_where_it_is_none);
     tcase_add_test(tests, a_line_has_the_description_that_is_for_it);
     tcase_add_test(tests, a_condition_is_of_texts);
