@@ -30,8 +30,8 @@ static const struct dl_field fields[] = {
     {"vector_flop_per_s", DL_NUMBER, offsetof(struct options, vector_flop_per_s), 1, 1e18, false, NULL,
      "of the vector units"},
     {"attention_rows", DL_NUMBER, offsetof(struct options, attention_rows), 0, 1e6, true, NULL,
-     "queries and keys that an attention kernel goes through together, all of them where a causal mask hides a part; 0 "
-     "if absent"},
+     "queries and keys that an attention kernel goes through together, all of them where a causal mask or a "
+     "window hides a part; 0 if absent"},
     {"group_rows", DL_NUMBER, offsetof(struct options, group_rows), 0, 1e6, true, NULL,
      "tokens that a grouped product of experts goes through together: where two experts share such a tile, it is "
      "computed for each; of cores that have all experts, those of all cores; 0 if absent"},
@@ -100,15 +100,26 @@ static double computed_share(const struct options *o, const struct dl_kernel *k)
     return k->causal ? fmin(1, 0.5 * (1 + o->attention_rows / k->n)) : 1;
 }
 
+/* Keys that queries go through in the mean. In windows these are all of the block that they are in and of those before
+ * that a window of its first query reaches. */
+static double keys_of(const struct options *o, const struct dl_kernel *k)
+{
+    if (!(k->window > 0 && o->attention_rows > 0)) return k->n;
+    const double rows = fmin(o->attention_rows, k->m), blocks = ceil(k->m / rows);
+    const double before = fmin(ceil((k->window - 1) / rows), blocks - 1);
+    const double visited = blocks * (before + 1) - before * (before + 1) / 2;
+    return fmax(k->n, rows * visited / blocks);
+}
+
 /* Scores, context; backward scores again and four more. The scores stay in the buffers. */
 static double attention_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct options *const o = d->options;
-    const double flop_per_s = d->peak_flop_per_s[precision];
-    const double scores_s = product_s(d, k->batch, k->m, k->n, k->k, flop_per_s);
-    const double context_s = product_s(d, k->batch, k->m, k->k, k->n, flop_per_s);
+    const double flop_per_s = d->peak_flop_per_s[precision], keys = keys_of(o, k);
+    const double scores_s = product_s(d, k->batch, k->m, keys, k->k, flop_per_s);
+    const double context_s = product_s(d, k->batch, k->m, k->k, keys, flop_per_s);
     const double matrix_s = k->backward ? 2 * scores_s + 3 * context_s : scores_s + context_s;
-    const double vector_s = k->batch * k->m * k->n * vector_flop_per_score / o->vector_flop_per_s;
+    const double vector_s = k->batch * k->m * keys * vector_flop_per_score / o->vector_flop_per_s;
     return fmax(computed_share(o, k) * fmax(matrix_s, vector_s), memory_s(d, dl_kernel_bytes(k, precision)));
 }
 

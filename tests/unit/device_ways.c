@@ -53,6 +53,30 @@ START_TEST(squares_that_a_mask_hides_in_part_are_computed)
 }
 END_TEST
 
+/* A window of up to 1 + 2048 keys reaches the block of 2048 before: of 4 x 4 blocks seven are gone through, with one
+ * more key nine; four, if a query sees itself alone, and ten, all causal ones, if it sees all before it. */
+START_TEST(blocks_that_a_window_reaches_are_computed)
+{
+    const double seq = 8192, rows = 2048;
+    struct dl_kernel in_windows = {
+        .kind = DL_KERNEL_ATTENTION, .batch = 64, .m = seq, .n = 128, .k = 128, .kv_share = 1};
+    struct dl_kernel all = in_windows;
+    all.n = seq;
+    open_device("tpu-v6e");
+    const double all_s = seconds(all);
+    in_windows.window = 128;
+    ck_assert_double_eq_tol(seconds(in_windows) / all_s, 7.0 / 16, 1e-3);
+    in_windows.window = 1 + rows;
+    ck_assert_double_eq_tol(seconds(in_windows) / all_s, 7.0 / 16, 1e-3);
+    in_windows.window = 2 + rows;
+    ck_assert_double_eq_tol(seconds(in_windows) / all_s, 9.0 / 16, 1e-3);
+    in_windows.window = 1;
+    ck_assert_double_eq_tol(seconds(in_windows) / all_s, 4.0 / 16, 1e-3);
+    in_windows.window = seq;
+    ck_assert_double_eq_tol(seconds(in_windows) / all_s, 10.0 / 16, 1e-3);
+}
+END_TEST
+
 /* 64 experts with 1024 tokens each: 256 tiles of 256 tokens, and 63 of them for two experts. What enters the gradient
  * of weights is as long; experts with places of their own, and one expert alone, share no tile. */
 START_TEST(tiles_that_two_experts_share_are_computed_for_both)
@@ -445,6 +469,7 @@ static void add(TCase *tests)
 {
     tcase_add_test(tests, systolic_arrays_are_filled_by_squares);
     tcase_add_test(tests, squares_that_a_mask_hides_in_part_are_computed);
+    tcase_add_test(tests, blocks_that_a_window_reaches_are_computed);
     tcase_add_test(tests, tiles_that_two_experts_share_are_computed_for_both);
     tcase_add_test(tests, a_wafer_waits_for_its_weights_unless_the_batch_is_large);
     tcase_add_test(tests, element_wise_work_is_free_in_a_pipeline);
