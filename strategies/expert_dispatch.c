@@ -132,12 +132,45 @@ const struct dl_operator dl_operator_to_experts = {
 
 /* ---- once for each node ---- */
 
+/* All ranks gather which of their tokens goes to which expert, a byte for each of both, and read it all for the places
+ * that tokens get (DeepEP, branch hybrid-ep, docs/README_Hybrid-EP.md: metadata preprocessing). */
+static enum dl_status gather_map(const struct dl_event *trip, double copies, struct dl_stack *below,
+                                 struct dl_error *err)
+{
+    const struct dl_kernel *const product = first_product(trip->layer);
+    const double of_copy = dl_layer_tokens(trip->layer) / (product->k * product->m * product->batch);
+    const double bytes = dl_n_expert_ranks(dl_stack_setting(below)) * copies * of_copy * product->batch;
+    struct dl_event gather = *trip, places = *trip;
+    gather.op = DL_ALLGATHER;
+    gather.over = DL_NOT_OVER;
+    gather.async = false;
+    gather.bytes = bytes;
+    places.kind = DL_EV_COMPUTE;
+    places.cause = DL_CAUSE_COMPUTE;
+    places.async = false;
+    places.bytes = 0;
+    places.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
+                                       .name = "read_map",
+                                       .operation = "reduce",
+                                       .elements = bytes / dl_precision_bytes(dl_stack_setting(below)->precision)};
+    return dl_emit(below, &gather, err) || dl_emit(below, &places, err) ? err->status : DL_OK;
+}
+
+/* Weights go with tokens to their experts, and their gradients come back with those of the tokens. */
 static enum dl_status to_nodes(const struct dl_operator_options *o, const struct dl_event *tensor,
                                const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
 {
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const bool goes = tensor->over == DL_TO_EXPERTS, back = tensor->pass == DL_BACKWARD, of_dispatch = goes != back;
     struct dl_event once = *trip;
-    (void)o, (void)tensor;
+    (void)o;
     once.once = true;
+    if (s->software->dispatches_by_maps && of_dispatch) {
+        const struct dl_kernel *const product = first_product(tensor->layer);
+        const double weight_bytes = 4, token_bytes = product->k * dl_precision_bytes(s->precision);
+        once.weights = weight_bytes * product->batch / token_bytes;
+        if (!back && gather_map(trip, trip->bytes / token_bytes, below, err)) return err->status;
+    }
     return dl_emit(below, &once, err);
 }
 

@@ -51,14 +51,6 @@ static bool is_in_graph(enum scope scope, const struct dl_event *ev, const struc
     return is_in_step_graph(ev);
 }
 
-/* Of the layer's input; tokens that travel may be narrower. */
-static double tokens_of(const struct dl_layer *layer)
-{
-    for (const struct dl_work *at = layer->forward; at < layer->forward + layer->n_forward; at++)
-        if (at->kernel.tokens > 0) return at->kernel.tokens * at->kernel.elements;
-    return 0;
-}
-
 static bool has_shared_experts(const struct dl_layer *layer)
 {
     for (const struct dl_work *at = layer->forward; at < layer->forward + layer->n_forward; at++)
@@ -72,7 +64,7 @@ static bool has_shared_experts(const struct dl_layer *layer)
 static double copied_into(const struct dl_event *ev)
 {
     const struct dl_layer *const layer = ev->layer;
-    const double input = layer->saved.input_bytes / DL_ACTIVATION_BYTES, tokens = tokens_of(layer);
+    const double input = layer->saved.input_bytes / DL_ACTIVATION_BYTES, tokens = dl_layer_tokens(layer);
     if (ev->pass != DL_BACKWARD || tokens == 0) return input;
     return input + tokens + (has_shared_experts(layer) ? input : 0);
 }

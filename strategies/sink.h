@@ -21,8 +21,8 @@ struct dl_priced_kernel {
 
 struct dl_priced_collective {
     struct dl_comm what;
-    double part;   /* of a trip to experts, see dl_event */
-    uint32_t call; /* DL_EVERY_CALL: in no program yet */
+    double part, weights; /* of a trip to experts, see dl_event */
+    uint32_t call;        /* DL_EVERY_CALL: in no program yet */
 };
 
 /* The groups of ranks in lockstep along some digits. */
@@ -139,7 +139,7 @@ enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, doubl
                             double *seconds, struct dl_error *err);
 /* Of tokens that go, or come back, as DL_DISPATCH_TO_NODES; so many bytes would go to all of their experts, and are
  * that part of a trip. */
-enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double part, double *seconds, struct dl_error *err);
+enum dl_status dl_sink_dispatch(struct dl_sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err);
 /* Find the way to the host, if the stack copies. */
 enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err);
 /* What a path gives a device. NULL: the machine has no such path, and err says what its file needs. */

@@ -28,7 +28,7 @@ static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, struc
                                  .payload = ev->payload};
     struct dl_choice choice;
     double crowding = 1;
-    if (ev->once) return dl_sink_dispatch(s, ev->bytes, ev->part > 0 ? ev->part : 1, &out->alone_s, err);
+    if (ev->once) return dl_sink_dispatch(s, ev, &out->alone_s, err);
     if (dl_sink_crowding(s, ev->members.digits, &crowding, err) ||
         dl_sink_time(s, &wish, crowding, &choice, &out->alone_s, err))
         return err->status;
@@ -45,10 +45,10 @@ static enum dl_channel channel_of(const struct dl_event *ev)
 static bool is_of(const struct dl_priced_collective *p, const struct dl_event *ev)
 {
     const struct dl_comm *const known = &p->what;
-    return p->part == ev->part && known->op == ev->op && known->channel == channel_of(ev) &&
-           dl_members_equal(&known->members, &ev->members) && known->bytes == ev->bytes &&
-           known->back_fraction == ev->back_fraction && dl_payload_equal(&known->payload, &ev->payload) &&
-           known->cause == ev->cause && known->once == ev->once;
+    return p->part == ev->part && p->weights == ev->weights && known->op == ev->op &&
+           known->channel == channel_of(ev) && dl_members_equal(&known->members, &ev->members) &&
+           known->bytes == ev->bytes && known->back_fraction == ev->back_fraction &&
+           dl_payload_equal(&known->payload, &ev->payload) && known->cause == ev->cause && known->once == ev->once;
 }
 
 struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
@@ -65,6 +65,7 @@ struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_ev
                                                 .cause = ev->cause,
                                                 .once = ev->once},
                                        .part = ev->part,
+                                       .weights = ev->weights,
                                        .call = DL_EVERY_CALL};
     if (choose(s, ev, &p->what, err)) return NULL;
     p->what.taken_s = s->request->device->taken_by_exchanges_fraction * p->what.alone_s;

@@ -55,14 +55,15 @@ static enum dl_status time_set(struct dl_sink *s, const struct set *set, double 
 }
 
 /* Nodes that hold unequally many ranks count as equal. */
-enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double part, double *seconds, struct dl_error *err)
+enum dl_status dl_sink_dispatch(struct dl_sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
 {
     const struct dl_routing *const routing = &s->request->model->routing;
     const struct dl_group *const g = dl_sink_groups(s, dl_along_experts(&s->request->job->setting))->all;
     const uint32_t in_node = g->node_first[g->largest_node + 1] - g->node_first[g->largest_node];
     const struct set between = {.n = g->n_nodes, .n_beside = in_node, .between = true};
     const struct set inside = {.n = in_node, .n_beside = 1};
-    const double once = bytes / routing->top_k;
+    const double part = ev->part > 0 ? ev->part : 1, weighed = 1 + ev->weights / g->n_nodes;
+    const double once = weighed * ev->bytes / routing->top_k;
     double between_s, inside_s;
     if (time_set(s, &between, once * dl_routing_visits(routing, g->n_nodes), &between_s, err) ||
         time_set(s, &inside, once * dl_routing_visits(routing, g->n), &inside_s, err))

@@ -21,11 +21,11 @@ struct options {
         part_moves; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, evicts_slow_nodes, step_barrier, drains_at_sends, drains_at_receives,
-        drains_at_waits, drains_at_dispatch, drains_after_dispatch, drains_at_batches, drains_at_recompute,
-        recomputes_needed, weights_in_activation, drains_at_end, dropout, gathers_stage_2, gradients_persist,
-        copies_persist, gradients_whole, deals_tensors, offload_blocks, keeps_fragments, flat_gathers,
-        waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer, gathers_key_heads,
-        unfused_wide_groups;
+        drains_at_waits, drains_at_dispatch, drains_after_dispatch, dispatches_by_maps, drains_at_batches,
+        drains_at_recompute, recomputes_needed, weights_in_activation, drains_at_end, dropout, gathers_stage_2,
+        gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks, keeps_fragments,
+        flat_gathers, waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer,
+        gathers_key_heads, unfused_wide_groups;
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gather_launches, gemm_workspaces,
@@ -225,6 +225,9 @@ static const struct dl_field fields[] = {
      "if absent"},
     {"gathers_ahead", DL_INT, offsetof(struct options, gathers_ahead), 0, 65536, true, NULL,
      "in stage 3 of ZeRO: layers gathered ahead, unless the strategy says it; 1 if absent"},
+    {"dispatches_by_maps", DL_BOOL, offsetof(struct options, dispatches_by_maps), 0, 0, true, NULL,
+     "where tokens are sent to nodes: all ranks gather which token goes to which expert, a byte for each of both, and "
+     "with a token go its weights for all experts of a node in fp32; false if absent"},
     {"drains_at_dispatch", DL_BOOL, offsetof(struct options, drains_at_dispatch), 0, 0, true, NULL,
      "in the forward the host waits to know how many tokens each expert gets; false if absent"},
     {"drains_after_dispatch", DL_BOOL, offsetof(struct options, drains_after_dispatch), 0, 0, true, NULL,
@@ -396,6 +399,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .drains_at_waits = o.drains_at_waits,
                                 .drains_at_dispatch = o.drains_at_dispatch,
                                 .drains_after_dispatch = o.drains_after_dispatch,
+                                .dispatches_by_maps = o.dispatches_by_maps,
                                 .drains_at_batches = o.drains_at_batches,
                                 .drains_at_recompute = o.drains_at_recompute,
                                 .recomputes_needed = o.recomputes_needed,

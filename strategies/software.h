@@ -124,6 +124,7 @@ struct dl_software {
     bool batches_without_chunks;       /* it waits so, and sends are DL_SENDS_BATCHED, where a stage has one chunk */
     bool drains_at_waits;              /* and where the device waits for an exchange among replicas */
     bool drains_at_dispatch;           /* and where it must know how many tokens its experts get */
+    bool dispatches_by_maps;           /* ranks gather who sends what before it goes to nodes: see expert_dispatch.c */
     bool drains_after_dispatch;        /* and again when those that went to nodes have come */
     bool drains_at_end;                /* and at the end of a step, to read the loss or the gradient norm */
 };

@@ -266,6 +266,7 @@ struct dl_event {
     struct dl_members members; /* with op; two stages: never async */
     bool once;                 /* ALLTOALL among experts: as DL_DISPATCH_TO_NODES; bytes are still those to experts */
     double bytes;              /* with op; COPY, HOST_UPDATE */
+    double weights;            /* with once: of a token over its bytes, if all experts were in one node */
     double part;               /* ALLTOALL among experts: of a trip, that these bytes are; 0: all of it */
     double back_fraction;      /* with op HALO: of the bytes, to the rank before; the rest goes to the next */
     enum dl_path path;         /* COPY: between which places; READ: over which they come */

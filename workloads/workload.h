@@ -283,6 +283,8 @@ const char *dl_kernel_operation(const struct dl_kernel *k);
 bool dl_work_has_pieces(const struct dl_work *work);
 /* Those that are trained. */
 double dl_layer_parameters(const struct dl_layer *layer);
+/* Elements of the tokens that are copied for experts, each counted once; 0: none are. */
+double dl_layer_tokens(const struct dl_layer *layer);
 double dl_model_parameters(const struct dl_model *model);
 double dl_model_frozen(const struct dl_model *model); /* and those that are not */
 /* The first kernel of its forward of which is_it is true; NULL if there is none. */

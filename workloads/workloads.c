@@ -186,6 +186,13 @@ bool dl_work_has_pieces(const struct dl_work *work)
     return work->kernel.kind == DL_KERNEL_GEMM && work->gradient == DL_GRADIENT_INPUT;
 }
 
+double dl_layer_tokens(const struct dl_layer *layer)
+{
+    for (const struct dl_work *at = layer->forward; at < layer->forward + layer->n_forward; at++)
+        if (at->kernel.tokens > 0) return at->kernel.tokens * at->kernel.elements;
+    return 0;
+}
+
 double dl_layer_parameters(const struct dl_layer *layer)
 {
     return layer->parameters_inside + layer->parameters_outside + layer->expert_parameters;
