@@ -19,7 +19,7 @@ static enum dl_status read_text(struct fixture *f, const char *system, uint32_t 
 
 START_TEST(every_shipped_transport_can_be_read)
 {
-    static const char *const names[] = {"ideal", "mpi", "nccl", "oneccl", "rccl"};
+    static const char *const names[] = {"ideal", "mpi", "nccl", "oneccl", "rccl", "hccl"};
     const char *path;
     const struct dl_topology *const t = open_system(_i < 2 ? "crossbar" : "dgx-h100");
     struct dl_json file = {0};
