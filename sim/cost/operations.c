@@ -16,8 +16,9 @@
  * chunks of 256 tokens (25 % less) and scores that take 10 us (50 % more). That units of other GPUs take as many clocks
  * is assumed: nothing was timed there. */
 #define SCAN(word, a_product_s) {.name = word, MEMORY, .product_unit_s = a_product_s}
-/* Beside the scan, by own kernels divided as mamba_ssm's on the same H200, and PyTorch's own: a row of the norm backward
- * (9 % around it for groups of 512 and 1,024 columns, 26 % less than for 2,048), an element of a copy that puts samples
+/* Beside the scan (validation/measured/mixers.json), by own kernels divided as mamba_ssm's on the same H200, and by
+ * PyTorch's own: a row of the norm backward
+ * (13 % around it for groups of 512 and 1,024 columns, 26 % less than for 2,048), an element of a copy that puts samples
  * first, and one of a sum over a single part. */
 #define BESIDE_SCAN(word, one_s) {.name = word, MEMORY, .product_unit_s = one_s}
 static const struct dl_operation operations[] = {
