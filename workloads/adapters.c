@@ -88,14 +88,17 @@ static double n_adapters(const struct dl_block *b, enum dl_adapter_target target
     return target == DL_TARGET_QKV ? of_attention : target == DL_TARGET_FC1 && dl_is_gated(b->o) ? of_gated : 1;
 }
 
-/* A frozen layer keeps nothing. With dropout an adapter keeps what is left of its input, and the mask; without, the
+/* A frozen layer keeps nothing, and of the first block nothing is kept below its first adapter: autograd keeps what a
+ * gradient needs, of which there is none (PEFT lets the embedding's result have one where blocks are recomputed; these
+ * keep their input anyway). With dropout an adapter keeps what is left of its input, and the mask; without, the
  * input, which others may keep too. Each keeps its vectors of low rank. */
 void dl_block_save_frozen(struct dl_block *b, double elements, dl_dimensions by, bool is_needed,
                           enum dl_adapter_target target)
 {
-    struct dl_saved *const saved = dl_tape_saved(&b->tape);
     const double n = n_adapters(b, target), each = DL_ACTIVATION_BYTES + DL_MASK_BYTES;
-    const double shared = is_needed || (n > 0 && !b->adapters.dropout) ? DL_ACTIVATION_BYTES * elements : 0;
+    struct dl_saved *const saved = n > 0 ? dl_tape_kept(&b->tape) : dl_tape_saved(&b->tape);
+    const bool is_needed_by_others = is_needed && !b->tape.is_below;
+    const double shared = is_needed_by_others || (n > 0 && !b->adapters.dropout) ? DL_ACTIVATION_BYTES * elements : 0;
     const double dropped = b->adapters.dropout ? n * each * elements : 0;
     const double low = n * DL_ACTIVATION_BYTES * b->tokens * b->adapters.rank;
     const bool inside = by & DL_BY_INNER;

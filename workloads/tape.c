@@ -20,10 +20,12 @@ void dl_tape_begin(struct dl_tape *tape, struct dl_layer *layer, const char *nam
     *tape = (struct dl_tape){.layer = layer};
 }
 
-struct dl_saved *dl_tape_saved(struct dl_tape *tape)
+struct dl_saved *dl_tape_kept(struct dl_tape *tape)
 {
     return tape->module ? &tape->layer->saved_by[tape->module] : &tape->layer->saved;
 }
+
+struct dl_saved *dl_tape_saved(struct dl_tape *tape) { return tape->is_below ? &tape->not_needed : dl_tape_kept(tape); }
 
 static struct dl_tape_step *add_step(struct dl_tape *tape)
 {

@@ -20,12 +20,15 @@ struct dl_tape {
     bool frozen;                 /* nothing is trained but the products of adapters */
     bool is_below;               /* nothing before it is trained: nobody needs a gradient of what kernels are given */
     double adapters, n_adapters; /* parameters of these, and the tensors that they are */
+    struct dl_saved not_needed;  /* what kernels below would keep: autograd has no backward for them */
 };
 
 void dl_tape_begin(struct dl_tape *tape, struct dl_layer *layer, const char *name);
 
-/* Where what is saved now is counted: by the module that need not keep it. */
+/* Where what is saved now is counted: by the module that need not keep it; in not_needed below all that is trained,
+ * unless something else keeps it. */
 struct dl_saved *dl_tape_saved(struct dl_tape *tape);
+struct dl_saved *dl_tape_kept(struct dl_tape *tape);
 
 /* Fill the layer's lists of work, in the arena. */
 void dl_tape_end(struct dl_tape *tape, struct dl_arena *arena);

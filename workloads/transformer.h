@@ -7,6 +7,7 @@
 enum dl_norm { DL_LAYERNORM, DL_RMSNORM };
 enum dl_activation { DL_GELU, DL_RELU, DL_SWIGLU, DL_GEGLU, DL_CLAMPED_SWIGLU, DL_SQUARED_RELU };
 extern const char *const dl_activations[];   /* their names */
+extern const char *const dl_norms[];         /* those of norms */
 enum dl_projections { DL_JOINED, DL_APART }; /* the matrices of queries, keys and values, and those of a gated layer */
 enum dl_positions { DL_LEARNED, DL_ROTARY, DL_NO_POSITIONS, DL_YARN };
 
@@ -51,6 +52,9 @@ struct dl_block {
     bool is_first;   /* among the blocks */
     bool sums_later; /* what the second product of a pair makes is added to what another makes before it leaves */
 };
+
+/* A norm of `elements` in rows of `width`; what it is given is kept by another. */
+void dl_block_add_norm(struct dl_block *block, const char *name, dl_dimensions by, double elements, double width);
 
 /* A norm over rows of `width`, of which there is one for each token; outside of what is cut. */
 void dl_block_norm(struct dl_block *block, const char *name, double width);

@@ -1,6 +1,6 @@
 /* lora.c - adapters on frozen weights: flop, states, what is kept and what is sent, by closed forms; and refusals. */
 #define _GNU_SOURCE /* fork, pipe */
-#include "tests/unit/divided_step.h"
+#include "tests/unit/battery.h"
 
 enum { BLOCKS = 4, HIDDEN = 64, SEQ = 32, VOCAB = 512, RANK = 8 };
 #define LORA(targets, more) "{'name':'lora','rank':8,'targets':[" targets "]" more "}"
@@ -37,6 +37,39 @@ START_TEST(frozen_weights_have_no_gradients)
 }
 END_TEST
 
+/* Whoever shares the work: no product of an adapter is done twice. Recomputation does all of a block's forward again.
+ * Fused attention goes backward in 2.5 times its forward. */
+START_TEST(ranks_share_the_flop_of_adapters)
+{
+    static const struct {
+        const char *stack;
+        double again;
+    } cases[] = {{"", 0},
+                 {",{'name':'data'}", 0},
+                 {",{'name':'data'},{'name':'zero','stage':1}", 0},
+                 {",{'name':'data'},{'name':'zero','stage':3}", 0},
+                 {",{'name':'tensor','ways':4}", 0},
+                 {",{'name':'tensor','ways':4,'sequence':true}", 0},
+                 {",{'name':'tensor','ways':2,'sequence':true},{'name':'pipeline','ways':2}", 0},
+                 {",{'name':'pipeline','ways':4}", 0},
+                 {",{'name':'pipeline','ways':2,'schedule':'zb-h1'},{'name':'data'}", 0},
+                 {",{'name':'context','ways':2},{'name':'data'}", 0},
+                 {",{'name':'tensor','ways':4},{'name':'recompute','mode':'full'}", 1}};
+    const double attention = 4.0 * SEQ * SEQ * HIDDEN / 2, adapter = of_attention + RANK * (2 * HIDDEN + 8 * HIDDEN);
+    const double forward = BLOCKS * (2.0 * SEQ * (12 * square + adapter) + attention);
+    const double frozen = 2.0 * SEQ * (2 * (BLOCKS * 12 * square + vocabulary) - 3 * square);
+    const double trained = 2.0 * SEQ * (3 * BLOCKS * adapter - RANK * HIDDEN);
+    char stack[300];
+    struct dl_session t;
+    snprintf(stack, sizeof stack, OF_ALL "%s", cases[_i].stack);
+    open_lora(&t, WITHOUT_DROPOUT, _i == 0 ? ONE : "'precision':'fp16','devices':4,'global_batch':8", stack);
+    estimated(&t, stack);
+    check_close(stack, spent_per_sample(&t), frozen + trained + 3.5 * BLOCKS * attention + cases[_i].again * forward,
+                1e-9);
+    dl_session_close(&t);
+}
+END_TEST
+
 START_TEST(only_adapters_have_states)
 {
     const double trained = BLOCKS * of_attention;
@@ -52,14 +85,16 @@ START_TEST(only_adapters_have_states)
 }
 END_TEST
 
-static double kept_by_block(const char *workload, const char *stack)
+static double kept_by(size_t layer, const char *workload, const char *stack)
 {
     struct dl_session t;
     open_lora(&t, workload, ONE, stack);
-    const struct dl_saved saved = t.model.layers[2].saved;
+    const struct dl_saved saved = t.model.layers[layer].saved;
     dl_session_close(&t);
     return saved.inside_bytes + saved.outside_bytes;
 }
+
+static double kept_by_block(const char *workload, const char *stack) { return kept_by(2, workload, stack); }
 
 /* A frozen layer keeps nothing of its own; what attention makes it keeps for itself. */
 START_TEST(adapters_keep_what_frozen_layers_do_not)
@@ -72,6 +107,21 @@ START_TEST(adapters_keep_what_frozen_layers_do_not)
                 all - (1 + 4) * wide + mask + low, exactly);
     check_close("projection, dropped", kept_by_block(WITHOUT_DROPOUT, LORA("'projection'", ",'dropout':true")),
                 all - (1 + 1 + 4) * wide + wide + mask + low, exactly);
+}
+END_TEST
+
+/* The first block keeps what its first adapter is given, and from there on what any block does: queries, keys, values
+ * and what attention makes, what the second norm is given, four widths for the GELU. Nothing below has a backward. */
+START_TEST(nothing_is_kept_below_the_first_adapter)
+{
+    static const struct {
+        const char *stack;
+        double widths;
+    } cases[] = {{LORA("'qkv'", ""), 1 + 3 + 1 + 1 + 4},
+                 {LORA("'projection'", ""), 1 + 1 + 4},
+                 {LORA("'fc1'", ""), 1 + 4},
+                 {LORA("'fc2'", ""), 4}};
+    check_close(cases[_i].stack, kept_by(1, WITHOUT_DROPOUT, cases[_i].stack), cases[_i].widths * wide + low, exactly);
 }
 END_TEST
 
@@ -184,6 +234,8 @@ int main(void)
     Suite *const suite = suite_create("lora");
     TCase *const tests = tcase_create("lora");
     tcase_add_test(tests, frozen_weights_have_no_gradients);
+    tcase_add_loop_test(tests, ranks_share_the_flop_of_adapters, 0, 11);
+    tcase_add_loop_test(tests, nothing_is_kept_below_the_first_adapter, 0, 4);
     tcase_add_test(tests, only_adapters_have_states);
     tcase_add_test(tests, adapters_keep_what_frozen_layers_do_not);
     tcase_add_test(tests, tensor_ranks_divide_adapters);
