@@ -21,8 +21,6 @@ static const struct {
     {"rings", DL_ALLREDUCE, 1.12},
     /* Its lanes are estimated as if all were in the same round: one moves while the others wait for their latencies. */
     {"torus", DL_ALLREDUCE, 1.10},
-    /* The same with more lanes, on nodes with unequal links (aurora). */
-    {"chains", DL_REDUCE, 1.06},
     /* Four parts that come at once are added as they come; the estimate adds them at the end. */
     {"direct", DL_REDUCESCATTER, 1.07},
 };

@@ -198,7 +198,7 @@ END_TEST
 int main(void)
 {
     TCase *const tests = tcase_create("transport");
-    tcase_add_loop_test(tests, every_shipped_transport_can_be_read, 0, 4);
+    tcase_add_loop_test(tests, every_shipped_transport_can_be_read, 0, 6);
     tcase_add_test(tests, ideal_adds_nothing_to_the_wire);
     tcase_add_test(tests, figures_are_looked_up_by_kind_of_link);
     tcase_add_test(tests, pump_lists_go_by_the_number_of_nodes);
