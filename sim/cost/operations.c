@@ -64,6 +64,13 @@ const struct dl_operation *dl_operation_of(const struct dl_kernel *k)
     return found ? found : &other;
 }
 
+const char *const dl_products_timed_on = "h200";
+
+bool dl_kernel_is_timed_by_products(const struct dl_kernel *k)
+{
+    return k->products_per_element > 0 && dl_operation_of(k)->product_unit_s > 0;
+}
+
 double dl_kernel_unit_s(const struct dl_kernel *k)
 {
     if (k->unit_s > 0 || !(k->products_per_element > 0)) return k->unit_s;

@@ -29,6 +29,11 @@ const struct dl_operation *dl_operation_of(const struct dl_kernel *k);
  * known. */
 double dl_kernel_unit_s(const struct dl_kernel *k);
 
+/* Whether that time comes from the products inside it; and the device that these were timed on: on others it is
+ * assumed. */
+bool dl_kernel_is_timed_by_products(const struct dl_kernel *k);
+extern const char *const dl_products_timed_on;
+
 /* By its name; NULL: there is none. */
 const struct dl_operation *dl_operation_named(const char *name);
 

@@ -13,9 +13,13 @@ static void collect(void *user, const struct dl_fact *fact)
     struct collecting *const c = user;
     if (c->to->device && dl_is_only_of_energy(c->to->device, fact->where)) return;
     if (fact->grade != DL_ASSUMED || (c->stated && !fact->stated)) return;
-    DL_GROW(c->to->items, c->to->n, c->to->capacity);
-    c->to->items[c->to->n++] =
-        (struct dl_assumption){.where = fact->where, .why = dl_arena_string(c->arena, fact->text)};
+    dl_assumptions_add_one(c->to, fact->where, dl_arena_string(c->arena, fact->text));
+}
+
+void dl_assumptions_add_one(struct dl_assumptions *a, const char *where, const char *why)
+{
+    DL_GROW(a->items, a->n, a->capacity);
+    a->items[a->n++] = (struct dl_assumption){.where = where, .why = why};
 }
 
 void dl_assumptions_add(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena)

@@ -19,6 +19,8 @@ void dl_assumptions_add(struct dl_assumptions *a, struct dl_json doc, struct dl_
 void dl_assumptions_add_of_step(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena);
 /* From one that says what someone wants, which needs no source: only what it calls assumed itself. */
 void dl_assumptions_add_stated(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena);
+/* One that no document says. */
+void dl_assumptions_add_one(struct dl_assumptions *a, const char *where, const char *why);
 void dl_assumptions_release(struct dl_assumptions *a);
 /* How many there are, and the first few. */
 void dl_assumptions_print(const struct dl_assumptions *a);

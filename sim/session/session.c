@@ -1,7 +1,10 @@
 #include "sim/session/session.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "sim/cost/device_models.h"
+#include "sim/cost/operations.h"
 #include "sim/engine/engines.h"
 #include "sim/memory/held.h"
 #include "sim/plan/plan.h"
@@ -98,6 +101,23 @@ bool dl_session_has_experts(const struct dl_session *s)
     return parameters > 0;
 }
 
+/* Constants of the program have no facts. */
+static void list_scans(struct dl_session *s)
+{
+    const char *const device = dl_document_name(s->device_doc, s->arena), *const chip = s->chip_doc.value
+                                                                                            ? dl_document_name(
+                                                                                                  s->chip_doc, s->arena)
+                                                                                            : "";
+    const bool is_timed = strcmp(device, dl_products_timed_on) == 0 || strcmp(chip, dl_products_timed_on) == 0;
+    const bool is_gpu = s->device.model == &dl_device_gpu;
+    if (is_timed || !dl_model_find(&s->model, dl_kernel_is_timed_by_products)) return;
+    dl_assumptions_add_one(&s->report.assumptions, dl_json_member(s->device_doc, "figures", s->arena).where,
+                           is_gpu
+                               ? "scans of state spaces: a unit takes as many clocks for their products as one of an "
+                                 "H200, where alone they were timed"
+                               : "scans of state spaces: their products go at the peak of GEMMs; nothing was timed");
+}
+
 void dl_session_list_assumptions(struct dl_session *s)
 {
     const struct dl_json docs[] = {s->machine.system_doc, s->device_doc, s->software_doc, s->machine.transport_doc};
@@ -109,6 +129,7 @@ void dl_session_list_assumptions(struct dl_session *s)
                                                                                s->arena);
     for (size_t i = 0; i < DL_COUNT(wishes); i++)
         dl_assumptions_add_stated(&s->report.assumptions, wishes[i], s->arena);
+    list_scans(s);
 }
 
 void dl_session_list_files(struct dl_session *s)

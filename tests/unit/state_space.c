@@ -194,6 +194,28 @@ START_TEST(products_of_scans_take_units)
 }
 END_TEST
 
+/* They were timed on an H200, whose chip the H100 has too. */
+START_TEST(runs_list_that_scans_were_timed_elsewhere)
+{
+    static const struct {
+        const char *device, *workload;
+        size_t listed;
+    } cases[] = {{"h200", HYBRID, 0},   {"h100", HYBRID, 0},    {"b200", HYBRID, 1},
+                 {"mi300x", HYBRID, 1}, {"tpu-v5p", HYBRID, 1}, {"b200", MODEL("2", ",'heads':4"), 0}};
+    struct dl_session t;
+    size_t n = 0;
+    open_step(&t, &(struct step){.device = cases[_i].device,
+                                 .workload = cases[_i].workload,
+                                 .head = BATCH ",'precision':'bf16'",
+                                 .stack = "{'name':'data'}"});
+    dl_session_list_assumptions(&t);
+    for (size_t i = 0; i < t.report.assumptions.n; i++)
+        n += strncmp(t.report.assumptions.items[i].why, "scans of state spaces", 21) == 0;
+    ck_assert_uint_eq(n, cases[_i].listed);
+    dl_session_close(&t);
+}
+END_TEST
+
 static double steps_of(const struct dl_work *work, size_t n, const char *name)
 {
     double sum = 0;
@@ -325,6 +347,7 @@ int main(void)
     tcase_add_test(tests, latent_experts_work_on_fewer_columns);
     tcase_add_test(tests, short_sequences_are_one_chunk);
     tcase_add_test(tests, products_of_scans_take_units);
+    tcase_add_loop_test(tests, runs_list_that_scans_were_timed_elsewhere, 0, 6);
     tcase_add_loop_test(tests, norms_go_through_rows_backward, 0, 6);
     tcase_add_test(tests, tensor_ranks_divide_groups);
     tcase_add_loop_test(tests, hybrids_go_with_every_axis, 0, 8);
