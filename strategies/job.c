@@ -223,10 +223,11 @@ static enum dl_status use_precision(struct dl_json doc, const struct options *o,
     s->precision_where = dl_json_member(doc, "precision", arena).where;
     s->wide_first_blocks = (uint32_t)o->wide_first_blocks;
     s->wide_last_blocks = (uint32_t)o->wide_last_blocks;
-    s->wide_where = dl_json_member(doc, s->wide_last_blocks ? "wide_last_blocks" : "wide_first_blocks", arena).where;
+    s->wide_first_where = dl_json_member(doc, "wide_first_blocks", arena).where;
+    s->wide_last_where = dl_json_member(doc, "wide_last_blocks", arena).where;
     if (!(s->wide_first_blocks + s->wide_last_blocks) || dl_precision_is_quantised(s->precision)) return DL_OK;
-    return dl_fail(err, DL_IMPOSSIBLE, s->wide_where, "is for fp8, mxfp8 and nvfp4; in %s all blocks are as wide",
-                   dl_precision_name(s->precision));
+    return dl_fail(err, DL_IMPOSSIBLE, s->wide_last_blocks ? s->wide_last_where : s->wide_first_where,
+                   "is for fp8, mxfp8 and nvfp4; in %s all blocks are as wide", dl_precision_name(s->precision));
 }
 
 enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_arena *arena, struct dl_job *out,

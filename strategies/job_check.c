@@ -65,8 +65,8 @@ static enum dl_status check_wide(const struct dl_setting *s, const struct dl_mod
 {
     const uint32_t asked = s->wide_first_blocks + s->wide_last_blocks, n_blocks = dl_model_blocks(model);
     if (asked <= n_blocks) return DL_OK;
-    return dl_fail(err, DL_IMPOSSIBLE, s->wide_where, "%s has %u blocks, of which %u cannot be wide", model->name,
-                   n_blocks, asked);
+    return dl_fail(err, DL_IMPOSSIBLE, s->wide_first_blocks > n_blocks ? s->wide_first_where : s->wide_last_where,
+                   "%s has %u blocks, of which %u cannot be wide", model->name, n_blocks, asked);
 }
 
 static const char *list_operands(const struct dl_operand_rules *operands, struct dl_arena *arena)

@@ -114,10 +114,14 @@ double dl_layer_held(const struct dl_setting *s, const struct dl_layer *layer, b
     return dl_held(s, dl_layer_on_rank(s, layer), cut);
 }
 
+struct dl_on_rank dl_layer_trained_on_rank(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    return dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters);
+}
+
 double dl_layer_trained(const struct dl_setting *s, const struct dl_layer *layer)
 {
-    return dl_held(s, dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters),
-                   false);
+    return dl_held(s, dl_layer_trained_on_rank(s, layer), false);
 }
 
 /* ---- sends ---- */

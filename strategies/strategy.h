@@ -93,9 +93,10 @@ struct dl_setting {
     uint32_t micros; /* micro-batches of one replica */
     enum dl_precision precision;
     uint32_t wide_first_blocks, wide_last_blocks; /* whose products stay in bf16 */
-    const char *wide_where, *precision_where;     /* in the strategy file, for refusals */
-    bool is_pure;                                 /* parameters are as narrow as products; else they stay in fp32 */
-    uint32_t grid[DL_GRID_DIMENSIONS];            /* of the tensor ranks: x, y, z */
+    /* In the strategy file, for refusals. */
+    const char *wide_first_where, *wide_last_where, *precision_where;
+    bool is_pure;                       /* parameters are as narrow as products; else they stay in fp32 */
+    uint32_t grid[DL_GRID_DIMENSIONS];  /* of the tensor ranks: x, y, z */
     bool is_line;                       /* they are a line; x are then those that need the same head of keys */
     struct dl_operator_layouts layouts; /* of the tensor ranks */
     struct dl_tensor_parts parts;
@@ -311,6 +312,7 @@ double dl_held(const struct dl_setting *setting, struct dl_on_rank of, bool cut)
 double dl_layer_held(const struct dl_setting *setting, const struct dl_layer *layer, bool cut);
 /* Those of a layer that are trained, whole; trained and frozen. */
 double dl_layer_trained(const struct dl_setting *setting, const struct dl_layer *layer);
+struct dl_on_rank dl_layer_trained_on_rank(const struct dl_setting *setting, const struct dl_layer *layer);
 struct dl_on_rank dl_layer_on_rank(const struct dl_setting *setting, const struct dl_layer *layer);
 
 /* What is below a filter: the next one, or at the end the program being built. */

@@ -38,9 +38,7 @@ static double narrowed_bytes(const struct dl_setting *s, const struct dl_layer *
 
 static double unreduced_bytes(const struct dl_setting *s, const struct dl_layer *layer)
 {
-    const struct dl_on_rank trained =
-        dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters);
-    return dl_keeps_shards(s) ? cut_of(s, trained) * dl_gradient_bytes(s) : 0;
+    return dl_keeps_shards(s) ? cut_of(s, dl_layer_trained_on_rank(s, layer)) * dl_gradient_bytes(s) : 0;
 }
 
 /* Where chunks accumulate whole gradients, the largest has room for them, and for those that are under way. */
