@@ -122,6 +122,8 @@ void dl_megatron_read_launcher(struct dl_megatron_reading *r, const struct dl_la
 /* Each fills one document of `out`; those of the strategy and the software come together. */
 enum dl_status dl_megatron_workload(struct dl_megatron_reading *r, struct dl_error *err);
 enum dl_status dl_megatron_strategy(struct dl_megatron_reading *r, struct dl_error *err);
+/* A part of it: `precision`, and blocks that stay wide. */
+enum dl_status dl_megatron_precision(const struct dl_megatron_reading *r, json_t *strategy, struct dl_error *err);
 /* An entry of the stack for the pipeline, into the object that has its name. */
 enum dl_status dl_megatron_pipeline(struct dl_megatron_reading *r, json_t *entry, struct dl_error *err);
 /* NULL: as shipped, or err says what is wrong. */

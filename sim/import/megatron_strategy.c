@@ -181,25 +181,6 @@ static void add_graphs(const struct dl_megatron_reading *r, json_t *strategy)
 
 /* ---- keys of the strategy ---- */
 
-static const char *precision_of(const struct dl_megatron *m)
-{
-    if (m->fp4) return "nvfp4";
-    if (m->fp8_recipe == DL_RECIPE_MXFP8 && m->fp8) return "mxfp8";
-    if (m->fp8 || m->fp8_hybrid || m->fp8_e4m3) return "fp8";
-    return m->bf16 ? "bf16" : m->fp16 ? "fp16" : "fp32";
-}
-
-/* Megatron-LM says nothing of them in bf16. */
-static void set_wide_blocks(const struct dl_megatron *m, json_t *strategy)
-{
-    const int64_t by_default = 1;
-    if (!m->wide_ends || !(m->fp4 || m->fp8 || m->fp8_hybrid || m->fp8_e4m3)) return;
-    const int64_t first = m->wide_first < 0 ? by_default : (int64_t)m->wide_first;
-    const int64_t last = m->wide_last < 0 ? by_default : (int64_t)m->wide_last;
-    if (first) dl_put_count(strategy, "wide_first_blocks", first);
-    if (last) dl_put_count(strategy, "wide_last_blocks", last);
-}
-
 static bool is_among(const json_t *names, const char *name)
 {
     size_t i;
@@ -386,8 +367,7 @@ enum dl_status dl_megatron_strategy(struct dl_megatron_reading *r, struct dl_err
     assume_devices(r);
     const size_t told = err->n_told;
     if (set_batch(r, strategy, err) && !dl_go_on(err)) return err->status;
-    json_object_set_new(strategy, "precision", json_string(precision_of(r->m)));
-    set_wide_blocks(r->m, strategy);
+    if (dl_megatron_precision(r, strategy, err) && !dl_go_on(err)) return err->status;
     if (set_optimizer(r, strategy, err) && !dl_go_on(err)) return err->status;
     if (r->m->order_pipeline_first)
         json_object_set_new(strategy, "order", json_pack("[ssss]", "tensor", "context", "pipeline", "data"));

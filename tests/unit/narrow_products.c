@@ -256,6 +256,19 @@ START_TEST(what_linear_layers_are_given_may_be_kept_narrow)
 }
 END_TEST
 
+/* Imported files name these: what they may ask for must run. */
+START_TEST(software_of_imported_files_quantises)
+{
+    static const struct {
+        const char *software, *head;
+    } cases[] = {{"megatron-core", BATCH("fp8")}, {"megatron-core", BATCH("mxfp8")}, {"megatron-core", BATCH("nvfp4")},
+                 {"torchtitan", BATCH("fp8")},    {"torchtitan", BATCH("mxfp8")},    {"maxtext", BATCH("fp8")}};
+    struct dl_session t;
+    open_narrow(&t, cases[_i].software, cases[_i].head, MODEL(""));
+    dl_session_close(&t);
+}
+END_TEST
+
 START_TEST(what_is_wrong_with_operands_is_said)
 {
     static const struct {
@@ -289,6 +302,7 @@ int main(void)
     tcase_add_test(tests, launches_of_a_group_have_a_time_of_their_own);
     tcase_add_loop_test(tests, operands_may_be_gathered_narrow, 0, 2);
     tcase_add_test(tests, what_linear_layers_are_given_may_be_kept_narrow);
+    tcase_add_loop_test(tests, software_of_imported_files_quantises, 0, 6);
     tcase_add_loop_test(tests, what_is_wrong_with_operands_is_said, 0, 3);
     Suite *const suite = suite_create("narrow_products");
     suite_add_tcase(suite, tests);
