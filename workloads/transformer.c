@@ -89,6 +89,8 @@ static const struct dl_field fields[] = {
     {"mtp_layers", DL_INT, AT(mtp_layers), 0, MAX_LAYERS, true, NULL,
      "modules that predict one further token each (DeepSeek-V3): a linear layer, a block and the head again; 0 if "
      "absent"},
+    {"mtp_wide", DL_BOOL, AT(mtp_wide), 0, 0, true, NULL,
+     "their products stay in bf16 where others are quantised (Megatron-Core: keep_mtp_spec_in_bf16); false if absent"},
     {"pattern", DL_TEXT, AT(pattern), 0, 0, true, NULL,
      "layers one by one, a letter with a norm and a residual each: M for the mixer of a state space (Mamba-2), * for "
      "attention, - for a feed-forward, E for experts (Nemotron-H's hybrid_override_pattern); blocks of attention and "
@@ -245,6 +247,7 @@ static void lay_model(const struct dl_transformer *o, const struct dl_build *bui
     const size_t n_blocks = (size_t)(o->layers + o->mtp_layers);
     struct dl_layer predicting = {0};
     if (o->mtp_layers) build_block(&b, block_has_experts(o, o->layers - 1), true, &predicting, build->arena);
+    if (o->mtp_wide) dl_layer_widen(&predicting, build->arena);
 
     out->n_layers = n_blocks + 2;
     out->layers = dl_arena_alloc(build->arena, out->n_layers * sizeof *out->layers);

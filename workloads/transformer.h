@@ -31,6 +31,7 @@ struct dl_transformer {
     int64_t q_rank, kv_rank, rope_size, value_size;
     int64_t parallel_norms; /* of attention and feed-forward side by side; 0: they follow each other */
     int64_t mtp_layers;     /* modules that predict tokens after the next one */
+    bool mtp_wide;          /* whose products are never quantised */
     /* Layers one by one, and the mixers of state spaces among them */
     const char *pattern; /* NULL: blocks of attention and feed-forward */
     int64_t state_heads, state_head_size, state_size, state_groups, state_window, state_chunk;

@@ -66,6 +66,12 @@ static enum dl_status check_patches(const struct dl_transformer *o, const struct
     return DL_OK;
 }
 
+static enum dl_status check_further(const struct dl_transformer *o, const struct dl_build *build, struct dl_error *err)
+{
+    if (!o->mtp_wide || o->mtp_layers) return DL_OK;
+    return dl_refuse(build, "mtp_wide", err, "means nothing without 'mtp_layers'");
+}
+
 static enum dl_status check_groups(const struct dl_transformer *o, const struct dl_build *build, struct dl_error *err)
 {
     if (!o->expert_groups) return DL_OK;
@@ -97,7 +103,7 @@ enum dl_status dl_transformer_check(const struct dl_transformer *o, const struct
     if (o->top_k > o->experts)
         return dl_refuse(build, "top_k", err, "must be at most experts, %lld, got %lld", (long long)o->experts,
                          (long long)o->top_k);
-    if (check_groups(o, build, err)) return err->status;
+    if (check_groups(o, build, err) || check_further(o, build, err)) return err->status;
     if (o->window && !o->causal)
         return dl_refuse(build, "window", err,
                          "is for tokens that attend to earlier ones only; this model is not causal");

@@ -21,6 +21,13 @@ static struct dl_work *widened(const struct dl_work *work, size_t n, struct dl_a
     return wide;
 }
 
+void dl_layer_widen(struct dl_layer *layer, struct dl_arena *arena)
+{
+    layer->forward = widened(layer->forward, layer->n_forward, arena);
+    layer->backward = widened(layer->backward, layer->n_backward, arena);
+    layer->is_wide = true;
+}
+
 static const struct copy *copy_of(struct copies *copies, const struct dl_layer *layer, struct dl_arena *arena)
 {
     for (size_t i = 0; i < copies->n; i++)

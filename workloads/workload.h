@@ -256,6 +256,9 @@ const struct dl_workload_kind *dl_workload_get(size_t index);
 enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_model_code code, struct dl_arena *arena,
                                 struct dl_model *out, struct dl_error *err);
 
+/* From now on the products of a layer have no quantised operands, whatever those of others have. */
+void dl_layer_widen(struct dl_layer *layer, struct dl_arena *arena);
+
 /* From now on so many blocks at its start and at its end have no quantised operands, whatever those of others have;
  * blocks of modules that predict further tokens (is_further) are not among them. */
 void dl_model_widen(struct dl_model *model, uint32_t first, uint32_t last, struct dl_arena *arena);

@@ -96,6 +96,28 @@ START_TEST(modules_that_predict_further_are_at_neither_end)
 }
 END_TEST
 
+/* Such a module may be wide, with what it is joined by, and the blocks narrow. */
+START_TEST(modules_that_predict_further_may_be_wide)
+{
+    static const char *const names[] = {"qkv", "fc1", "fc2", "join"};
+    static const char software[] = SOFTWARE(OPERANDS_IN("nvfp4", ",'weight_copies':2"));
+    struct dl_session wide, narrow, partly;
+    open_narrow(&wide, software, BATCH("bf16"), MODEL(",'mtp_layers':1"));
+    open_narrow(&narrow, software, BATCH("nvfp4"), MODEL(",'mtp_layers':1"));
+    open_narrow(&partly, software, BATCH("nvfp4"), MODEL(",'mtp_layers':1,'mtp_wide':true"));
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
+        for (size_t i = 0; i < DL_COUNT(names); i++) {
+            const double blocks = i < 3 ? 2 : 0, all = blocks + 1;
+            check_close(names[i], kernels_s(&partly, kind, names[i]),
+                        (kernels_s(&wide, kind, names[i]) + blocks * kernels_s(&narrow, kind, names[i])) / all,
+                        exactly);
+        }
+    dl_session_close(&wide);
+    dl_session_close(&narrow);
+    dl_session_close(&partly);
+}
+END_TEST
+
 /* What tensor ranks gather for these is as wide. */
 START_TEST(wide_blocks_gather_as_in_bf16)
 {
@@ -147,6 +169,7 @@ int main(void)
     tcase_add_test(tests, casts_of_mlperf_in_nvfp4_move_less);
     tcase_add_loop_test(tests, blocks_at_the_ends_may_stay_wide, 0, 2);
     tcase_add_test(tests, modules_that_predict_further_are_at_neither_end);
+    tcase_add_test(tests, modules_that_predict_further_may_be_wide);
     tcase_add_test(tests, wide_blocks_gather_as_in_bf16);
     tcase_add_loop_test(tests, what_is_wrong_with_wide_blocks_is_said, 0, 3);
     Suite *const suite = suite_create("wide_blocks");
