@@ -78,4 +78,5 @@ def row(what, shape, n, measure):
 if __name__ == "__main__":
     rows = [row("rotary", shape, CALLS, of_device) for shape in SHAPES]
     rows.append(row("rotary_host", FEW, HOST_CALLS, of_host))
-    json.dump({"rows": rows}, open(sys.argv[1], "w"), indent=1)
+    with open(sys.argv[1], "w") as out:
+        json.dump({"rows": rows}, out, indent=1)
