@@ -133,7 +133,7 @@ const struct dl_operator dl_operator_to_experts = {
 /* ---- once for each node ---- */
 
 /* All ranks gather which of their tokens goes to which expert, a byte for each of both, and read it all for the places
- * that tokens get (DeepEP, branch hybrid-ep, docs/README_Hybrid-EP.md: metadata preprocessing). */
+ * that tokens get (DeepEP, docs/Hybrid-EP_Implementation.md, 5 and 7.1). */
 static enum dl_status gather_map(const struct dl_event *trip, double copies, struct dl_stack *below,
                                  struct dl_error *err)
 {

@@ -59,11 +59,39 @@ START_TEST(weights_of_a_node_go_with_tokens)
 }
 END_TEST
 
+static double published_case_s(const char *stack)
+{
+    struct dl_session t;
+    training_open_stack(
+        &t, (struct training_inputs){.system = "dgx-h100", .software = "megatron-bridge", .workload = "qwen3-30b-a3b"},
+        "'global_batch':1024,'microbatch':1,'precision':'bf16','devices':16", stack);
+    ck_assert_msg(!t.err.status, "%s", t.err.text);
+    const struct training_outcome out = training_simulate(&t, "analytic");
+    ck_assert_msg(!out.err.status, "%s", out.err.text);
+    dl_session_close(&t);
+    return out.result.step_s;
+}
+
+/* The profile that shares of megatron-bridge were derived from, with all bytes that it counts now. */
+START_TEST(a_published_profile_takes_as_long)
+{
+    const double published_s = 24.71, overlapping_s = 20.99, tolerance = 0.01;
+    check_close("one after the other",
+                published_case_s("{'name':'expert','ways':16},{'name':'data','overlap':true},{'name':'zero'}"),
+                published_s, tolerance);
+    check_close(
+        "overlapping",
+        published_case_s("{'name':'expert','ways':16,'overlap':true},{'name':'data','overlap':true},{'name':'zero'}"),
+        overlapping_s, tolerance);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("expert_maps");
     tcase_add_test(tests, all_ranks_gather_and_read_the_map);
     tcase_add_test(tests, weights_of_a_node_go_with_tokens);
+    tcase_add_test(tests, a_published_profile_takes_as_long);
     Suite *const suite = suite_create("expert_maps");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
