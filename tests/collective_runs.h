@@ -42,9 +42,9 @@ struct job {
 
 struct outcome {
     struct dl_exchange_result result;
-    double estimate_s;
-    double busiest_link_s; /* bytes / bandwidth of all jobs together */
-    double n_bundles;      /* as they are counted beforehand */
+    double estimate_s, crowded_s; /* alone; where another group brings as much over the same links */
+    double busiest_link_s;        /* bytes / bandwidth of all jobs together */
+    double n_bundles;             /* as they are counted beforehand */
     bool refused;
     bool names_faster;      /* the choice, which is a tuner's */
     char limiting_link[96]; /* of all jobs together */
@@ -97,6 +97,7 @@ static inline void choose_job(struct dl_machine *m, const struct job *job, struc
     if (!outcome->refused) stop_on(&err);
     if (!outcome->refused) outcome->n_bundles = dl_count_bundles(&run->choice.collective, job->fluid);
     outcome->estimate_s = run->choice.estimate.time_s;
+    outcome->crowded_s = dl_estimate_crowded_s(&run->choice.estimate, 2);
     outcome->names_faster = run->choice.faster.algorithm != NULL;
     dl_estimator_release(&estimator);
 }

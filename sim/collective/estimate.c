@@ -176,7 +176,15 @@ static double slowest_ring_s(struct dl_estimator *e, const struct dl_collective 
     return slowest_s;
 }
 
-/* A library's tuner does not see it: what it takes the ring for stays. */
+static double take_away(double *from_s, double most_s)
+{
+    const double taken_s = fmin(*from_s, most_s);
+    *from_s -= taken_s;
+    return taken_s;
+}
+
+/* What links carry stays, since groups that share them wait for all of it. A library's tuner does not see what is
+ * hidden: what it takes the ring for stays. */
 static enum dl_status hide_latencies(struct dl_estimator *e, const struct dl_collective *c, const struct sums *sums,
                                      const struct lanes_time *lanes, struct dl_estimate *out, struct dl_error *err)
 {
@@ -184,7 +192,9 @@ static enum dl_status hide_latencies(struct dl_estimator *e, const struct dl_col
     const double ring_s = fmax(slowest_ring_s(e, c, out, sums->n_steps, err), works_s);
     const double hidden_s = fmax(out->time_s - out->pace.start_s - ring_s, 0);
     if (err->status) return err->status;
-    out->wire_s = fmax(out->wire_s, out->pace.pump_s) - hidden_s;
+    double rest_s = hidden_s - take_away(&out->latency_s, hidden_s);
+    rest_s -= take_away(&out->reduction_s, rest_s);
+    out->wire_s -= rest_s; /* of steps that lanes were taken to reduce in one after the other */
     out->time_s -= hidden_s;
     if (!e->transport->tuner) out->presumed_s -= hidden_s;
     return DL_OK;

@@ -44,7 +44,8 @@ void dl_estimator_release(struct dl_estimator *e);
 struct dl_estimate {
     double time_s;
     double presumed_s;                     /* what the software that chooses takes it for, at least time_s */
-    double latency_s, wire_s, reduction_s; /* time = start + latency + max(wire, pump) + reduction */
+    double latency_s, wire_s, reduction_s; /* time = start + latency + max(wire, pump) + reduction; of a ring's latency
+                                            * what does not pass while its slowest hop moves */
     struct dl_pace pace;
 };
 
