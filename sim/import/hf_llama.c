@@ -5,7 +5,8 @@ static const struct dl_hf_word gates[] = {
     {"silu", "swiglu"}, {"swish", "swiglu"}, {"gelu", "geglu"}, {"gelu_new", "geglu"}, {"gelu_pytorch_tanh", "geglu"},
     {NULL, NULL}};
 
-static const char of_positions[] = "rotations by other angles cost the same";
+static const char of_positions[] =
+    "rotations by other angles cost the same, but for yarn with Megatron: set positions to \"yarn\"";
 static const char of_strategy[] = "belongs to the strategy";
 
 static const struct dl_hf_key decoder_keys[] = {
