@@ -32,7 +32,7 @@ static enum dl_status check(const struct reading *r, const struct dl_transformer
     if (o->tied_embedding) return refuse(r, "tied_embedding", "must be false");
     if (o->norm != DL_LAYERNORM) return refuse(r, "norm", "must be layernorm");
     if (o->activation > DL_RELU) return refuse(r, "activation", "must be gelu or relu");
-    if (o->positions == DL_ROTARY) return refuse(r, "positions", "must be learned or none");
+    if (o->positions == DL_ROTARY || o->positions == DL_YARN) return refuse(r, "positions", "must be learned or none");
     if (o->kv_heads && o->kv_heads != o->heads) return refuse(r, "kv_heads", "must be heads");
     if (o->kv_rank) return refuse(r, "kv_rank", "must be absent");
     if (o->qk_norm) return refuse(r, "qk_norm", "must be false");
