@@ -100,11 +100,24 @@ static double computed_share(const struct options *o, const struct dl_kernel *k)
     return k->causal ? fmin(1, 0.5 * (1 + o->attention_rows / k->n)) : 1;
 }
 
+/* As without a window, which never takes less. */
+static struct dl_kernel without_window(const struct dl_kernel *k)
+{
+    struct dl_kernel all = *k;
+    all.n = k->m, all.window = 0, all.causal = true;
+    return all;
+}
+
+static bool in_windows(const struct options *o, const struct dl_kernel *k)
+{
+    return k->window > 0 && o->attention_rows > 0;
+}
+
 /* Keys that queries go through in the mean. In windows these are all of the block that they are in and of those before
  * that a window of its first query reaches. */
 static double keys_of(const struct options *o, const struct dl_kernel *k)
 {
-    if (!(k->window > 0 && o->attention_rows > 0)) return k->n;
+    if (!in_windows(o, k)) return k->n;
     const double rows = fmin(o->attention_rows, k->m), blocks = ceil(k->m / rows);
     const double before = fmin(ceil((k->window - 1) / rows), blocks - 1);
     const double visited = blocks * (before + 1) - before * (before + 1) / 2;
@@ -112,7 +125,7 @@ static double keys_of(const struct options *o, const struct dl_kernel *k)
 }
 
 /* Scores, context; backward scores again and four more. The scores stay in the buffers. */
-static double attention_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+static double blocks_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct options *const o = d->options;
     const double flop_per_s = d->peak_flop_per_s[precision], keys = keys_of(o, k);
@@ -121,6 +134,14 @@ static double attention_s(const struct dl_device *d, const struct dl_kernel *k, 
     const double matrix_s = k->backward ? 2 * scores_s + 3 * context_s : scores_s + context_s;
     const double vector_s = k->batch * k->m * keys * vector_flop_per_score / o->vector_flop_per_s;
     return fmax(computed_share(o, k) * fmax(matrix_s, vector_s), memory_s(d, dl_kernel_bytes(k, precision)));
+}
+
+static double attention_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    const struct options *const o = d->options;
+    if (!in_windows(o, k)) return blocks_s(d, k, precision);
+    const struct dl_kernel all = without_window(k);
+    return fmin(blocks_s(d, k, precision), blocks_s(d, &all, precision));
 }
 
 static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

@@ -77,6 +77,21 @@ START_TEST(blocks_that_a_window_reaches_are_computed)
 }
 END_TEST
 
+/* Where blocks do not divide the sequence, too. */
+START_TEST(a_window_never_takes_longer)
+{
+    struct dl_kernel k = {.kind = DL_KERNEL_ATTENTION, .batch = 64, .k = 128, .kv_share = 1};
+    open_device("tpu-v6e");
+    for (double seq = 2048; seq <= 8192; seq += 256)
+        for (double window = 256; window < seq; window *= 2) {
+            k.m = k.n = seq, k.window = 0, k.causal = true;
+            const double all_s = seconds(k);
+            k.n = window, k.window = window, k.causal = false;
+            ck_assert_double_le(seconds(k), all_s);
+        }
+}
+END_TEST
+
 /* 64 experts with 1024 tokens each: 256 tiles of 256 tokens, and 63 of them for two experts. What enters the gradient
  * of weights is as long; experts with places of their own, and one expert alone, share no tile. */
 START_TEST(tiles_that_two_experts_share_are_computed_for_both)
@@ -469,6 +484,7 @@ static void add(TCase *tests)
 {
     tcase_add_test(tests, systolic_arrays_are_filled_by_squares);
     tcase_add_test(tests, squares_that_a_mask_hides_in_part_are_computed);
+    tcase_add_test(tests, a_window_never_takes_longer);
     tcase_add_test(tests, blocks_that_a_window_reaches_are_computed);
     tcase_add_test(tests, tiles_that_two_experts_share_are_computed_for_both);
     tcase_add_test(tests, a_wafer_waits_for_its_weights_unless_the_batch_is_large);
