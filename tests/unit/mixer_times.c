@@ -62,11 +62,13 @@ START_TEST(copies_and_sums_take_instructions)
 }
 END_TEST
 
-/* Launches are no part of this: fewer than a million scores take longer. */
+/* Launches are no part of this: up to two million scores (8,192 tokens, 128 experts) are measured to take longer, by
+ * half and more. */
 START_TEST(a_plain_router_takes_the_time_of_its_operations)
 {
     json_t *const rows = rows_of("plain_router"), *row;
     const struct dl_numbers numbers = {DL_WIDTHS_MIXED, DL_BF16};
+    const double launches_count = 2e6; /* up to so many scores */
     struct dl_kernel_rules rules;
     size_t i;
     load("strategies/software", "megatron-bridge-plain-router");
@@ -78,10 +80,10 @@ START_TEST(a_plain_router_takes_the_time_of_its_operations)
         const double scores = number(row, "tokens") * number(row, "experts");
         struct dl_kernel k = {.kind = DL_KERNEL_MEMORY, .name = "top_k", .elements = 4 * scores};
         struct dl_kernel done = dl_kernel_instead(dl_kernel_rule_for(&rules, &k, numbers), &k, 1);
-        if (scores > 2e6) check_within("forward", price_of(&done), number(row, "forward_s"), 0.17);
+        check_within("forward", price_of(&done), number(row, "forward_s"), scores > launches_count ? 0.17 : 0.35);
         k.pass = DL_PASS_INPUT_GRADIENT, k.elements = 6 * scores;
         done = dl_kernel_instead(dl_kernel_rule_for(&rules, &k, numbers), &k, 1);
-        if (scores > 2e6) check_within("backward", price_of(&done), number(row, "backward_s"), 0.2);
+        check_within("backward", price_of(&done), number(row, "backward_s"), scores > launches_count ? 0.2 : 0.45);
     }
     json_decref(rows);
 }
