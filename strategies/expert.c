@@ -172,12 +172,13 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     const bool is_of_experts = ev->kind == DL_EV_COMPUTE && dl_kernel_is_of_experts(&ev->kernel);
     struct dl_event mine = *ev;
     mine.is_even = o->even;
+    mine.kernel.has_places |= is_of_experts && o->even;
     if (o->ways == 1) return dl_emit(below, &mine, err);
     if (travels || is_of_experts) {
         const struct dl_operator_options told = {
             .overlap = o->overlap, .even = o->even, .imbalance = imbalance_of(o, ev->layer), .over = over(o)};
         const struct dl_operator *const op = operator_of(o, dl_stack_setting(below));
-        return travels ? travel(op, &told, &mine, below, err) : op->kernel(&told, ev, below, err);
+        return travels ? travel(op, &told, &mine, below, err) : op->kernel(&told, &mine, below, err);
     }
     mine.parameters_expert /= dl_expert_parts(dl_stack_setting(below)); /* and by tensor, over which others divide it */
     return dl_emit(below, &mine, err);
