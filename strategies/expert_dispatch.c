@@ -58,6 +58,8 @@ static enum dl_status pass_over(const struct dl_event *trip, const char *name, c
     return dl_emit(below, &pass, err);
 }
 
+static const double weight_bytes = 4; /* of a token for one of its experts, in fp32 */
+
 /* Copies come from each rank expert by expert: they are put together by expert, and apart again before they return. */
 static enum dl_status sort(const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
 {
@@ -76,27 +78,34 @@ static bool pads(const struct dl_operator_options *o, const struct dl_setting *s
     return operands && operands->pads && !o->even;
 }
 
-/* What a rank needs to know of all others before it can send: how many tokens each of them has for each expert. */
+/* What a rank needs to know of all others before it can send, and what it then makes of it. */
+static enum dl_status gather_first(const struct dl_event *trip, double bytes, const struct dl_kernel *reads,
+                                   struct dl_stack *below, struct dl_error *err)
+{
+    struct dl_event gather = *trip, places = *trip;
+    gather.op = DL_ALLGATHER;
+    gather.over = DL_NOT_OVER;
+    gather.bytes = bytes;
+    places.kind = DL_EV_COMPUTE;
+    places.cause = DL_CAUSE_COMPUTE;
+    places.bytes = 0;
+    places.kernel = *reads;
+    return dl_emit(below, &gather, err) || dl_emit(below, &places, err) ? err->status : DL_OK;
+}
+
+/* How many tokens each of them has for each expert. */
 static enum dl_status count(const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
 {
     const double ways = dl_n_expert_ranks(dl_stack_setting(below));
     const double count_bytes = 8, counts = ways * first_product(trip->layer)->batch;
-    struct dl_event gather = *trip, offsets = *trip;
-    gather.op = DL_ALLGATHER;
-    gather.over = DL_NOT_OVER;
-    gather.bytes = count_bytes * counts;
-    offsets.kind = DL_EV_COMPUTE;
-    offsets.cause = DL_CAUSE_COMPUTE;
-    offsets.bytes = 0;
-    offsets.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY, .name = "count_tokens", .elements = counts};
-    return dl_emit(below, &gather, err) || dl_emit(below, &offsets, err) ? err->status : DL_OK;
+    const struct dl_kernel offsets = {.kind = DL_KERNEL_MEMORY, .name = "count_tokens", .elements = counts};
+    return gather_first(trip, count_bytes * counts, &offsets, below, err);
 }
 
 /* Each copy has a weight, which goes with it, and the gradient of which returns; in an exchange of its own. */
 static enum dl_status send_weights(const struct dl_event *trip, double copies, struct dl_stack *below,
                                    struct dl_error *err)
 {
-    const double weight_bytes = 4;
     struct dl_event weights = *trip;
     weights.over = DL_NOT_OVER;
     weights.bytes = weight_bytes * copies;
@@ -140,20 +149,13 @@ static enum dl_status gather_map(const struct dl_event *trip, double copies, str
     const struct dl_kernel *const product = first_product(trip->layer);
     const double of_copy = dl_layer_tokens(trip->layer) / (product->k * product->m * product->batch);
     const double bytes = dl_n_expert_ranks(dl_stack_setting(below)) * copies * of_copy * product->batch;
-    struct dl_event gather = *trip, places = *trip;
-    gather.op = DL_ALLGATHER;
-    gather.over = DL_NOT_OVER;
-    gather.async = false;
-    gather.bytes = bytes;
-    places.kind = DL_EV_COMPUTE;
-    places.cause = DL_CAUSE_COMPUTE;
-    places.async = false;
-    places.bytes = 0;
-    places.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
-                                       .name = "read_map",
-                                       .operation = "reduce",
-                                       .elements = bytes / dl_precision_bytes(dl_stack_setting(below)->precision)};
-    return dl_emit(below, &gather, err) || dl_emit(below, &places, err) ? err->status : DL_OK;
+    const struct dl_kernel places = {.kind = DL_KERNEL_MEMORY,
+                                     .name = "read_map",
+                                     .operation = "reduce",
+                                     .elements = bytes / dl_precision_bytes(dl_stack_setting(below)->precision)};
+    struct dl_event waited_for = *trip;
+    waited_for.async = false;
+    return gather_first(&waited_for, bytes, &places, below, err);
 }
 
 /* Weights go with tokens to their experts, and their gradients come back with those of the tokens. */
@@ -167,7 +169,7 @@ static enum dl_status to_nodes(const struct dl_operator_options *o, const struct
     once.once = true;
     if (s->software->dispatches_by_maps && of_dispatch) {
         const struct dl_kernel *const product = first_product(tensor->layer);
-        const double weight_bytes = 4, token_bytes = product->k * dl_precision_bytes(s->precision);
+        const double token_bytes = product->k * dl_precision_bytes(s->precision);
         once.weights = weight_bytes * product->batch / token_bytes;
         if (!back && gather_map(trip, trip->bytes / token_bytes, below, err)) return err->status;
     }

@@ -130,22 +130,6 @@ static void take_hops(struct context *x, struct dl_fold *out)
 
 /* ---- rings ---- */
 
-/* The piece that meets the slowest stretch of n_steps hops out of a ring of n. */
-static double slowest_stretch(const double *latency_s, uint32_t n, double n_steps)
-{
-    double all = 0, window = 0;
-    for (uint32_t i = 0; i < n; i++) all += latency_s[i];
-    const double turns = floor(n_steps / n);
-    const uint32_t rest = (uint32_t)(n_steps - turns * n);
-    for (uint32_t i = 0; i < rest; i++) window += latency_s[i];
-    double slowest = window;
-    for (uint32_t i = 0; i < n; i++) {
-        window += latency_s[(i + rest) % n] - latency_s[i];
-        slowest = fmax(slowest, window);
-    }
-    return turns * all + slowest;
-}
-
 /* What a rank sends and does in all steps; returns the bytes of a message: those of all rounds are alike, as a ring
  * passes equal parts on. */
 static double sum_ring(const struct context *x, struct dl_fold *out)
@@ -173,7 +157,7 @@ static void fold_ring(struct context *x, struct dl_fold *out)
         latency_s[i] = book(x, rank, next, out->sent_bytes, message);
         rank = next;
     }
-    out->latency_s = slowest_stretch(latency_s, n, out->n_steps);
+    out->latency_s = dl_slowest_stretch_s(latency_s, n, out->n_steps);
     dl_free(latency_s);
 }
 

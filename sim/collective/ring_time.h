@@ -17,6 +17,9 @@ struct dl_ring_hop {
     double alone_s;   /* beside those of its own lane */
 };
 
+/* Of a piece that meets the slowest stretch of n_steps hops out of a ring of n. */
+double dl_slowest_stretch_s(const double *pass_s, uint32_t n, double n_steps);
+
 /* n: hops of the ring, at least 2. */
 double dl_ring_time_s(const struct dl_ring_hop *hops, uint32_t n, double n_steps);
 

@@ -14,13 +14,11 @@
 /* Kernels of a scan in Triton, divided as those of mamba_ssm, timed on an H200 (PyTorch 2.11, Triton 3.6, November 2026)
  * in the shapes of Nemotron 3 Nano, Nemotron-H 56B on 8 ranks and Mamba-2 2.7B: 16 % around these, but for states of
  * chunks of 256 tokens (25 % less) and scores that take 10 us (50 % more). That units of other GPUs take as many clocks
- * is assumed: nothing was timed there. */
-#define SCAN(word, a_product_s) {.name = word, MEMORY, .product_unit_s = a_product_s}
-/* Beside the scan (validation/measured/mixers.json), by own kernels divided as mamba_ssm's on the same H200, and by
- * PyTorch's own: a row of the norm backward
- * (13 % around it for groups of 512 and 1,024 columns, 26 % less than for 2,048), an element of a copy that puts samples
- * first, and one of a sum over a single part. */
-#define BESIDE_SCAN(word, one_s) {.name = word, MEMORY, .product_unit_s = one_s}
+ * is assumed: nothing was timed there. Beside the products of the scan (validation/measured/mixers.json), by own kernels
+ * divided as mamba_ssm's on the same H200, and by PyTorch's own: a row of the norm backward (13 % around it for groups
+ * of 512 and 1,024 columns, 26 % less than for 2,048), an element of a copy that puts samples first, and one of a sum
+ * over a single part. */
+#define SCAN(word, one_s) {.name = word, MEMORY, .product_unit_s = one_s}
 static const struct dl_operation operations[] = {
     {.name = "gemm", .kind = DL_KERNEL_GEMM}, {.name = "grouped_gemm", .kind = DL_KERNEL_GEMM, .among_experts = true},
     {.name = "attention", .kind = DL_KERNEL_ATTENTION}, {.name = "conv", .kind = DL_KERNEL_CONV},
@@ -33,7 +31,7 @@ static const struct dl_operation operations[] = {
     PLAIN("dropout"), PLAIN("residual"), {.name = "add", MEMORY, .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
     PLAIN("pool"), PLAIN("volume_pool"), PLAIN("mean_pool"), PLAIN("global_pool"),
     PLAIN("short_convolution"), PLAIN("chunk_decay"), SCAN("chunk_states", 2.1e-12), PLAIN("pass_states"), SCAN("chunk_scores", 3.3e-12), SCAN("chunk_scan", 3.7e-12),
-    {.name = "gated_norm", MEMORY, .is_function = true, .product_unit_s = 0.85e-6}, BESIDE_SCAN("samples_first", 3.2e-10), BESIDE_SCAN("sum_parts", 4.6e-10),
+    {.name = "gated_norm", MEMORY, .is_function = true, .product_unit_s = 0.85e-6}, SCAN("samples_first", 3.2e-10), SCAN("sum_parts", 4.6e-10),
     PLAIN("top_k"), {.name = "permute", MEMORY, .copies_tokens = true}, {.name = "unpermute", MEMORY, .copies_tokens = true}, PLAIN("count_tokens"),
     PYTORCH("rotary_parts"), PYTORCH("swiglu_parts"), PYTORCH("rmsnorm_parts"), PYTORCH("repeat"),
     PLAIN("cast"), PYTORCH("widen"), PYTORCH("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),

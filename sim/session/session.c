@@ -101,21 +101,22 @@ bool dl_session_has_experts(const struct dl_session *s)
     return parameters > 0;
 }
 
+static bool is_named(const struct dl_session *s, struct dl_json doc, const char *name)
+{
+    return doc.value && strcmp(dl_document_name(doc, s->arena), name) == 0;
+}
+
 /* Constants of the program have no facts. */
 static void list_scans(struct dl_session *s)
 {
-    const char *const device = dl_document_name(s->device_doc, s->arena), *const chip = s->chip_doc.value
-                                                                                            ? dl_document_name(
-                                                                                                  s->chip_doc, s->arena)
-                                                                                            : "";
-    const bool is_timed = strcmp(device, dl_products_timed_on) == 0 || strcmp(chip, dl_products_timed_on) == 0;
-    const bool is_gpu = s->device.model == &dl_device_gpu;
+    static const char of_gpus[] = "scans of state spaces: a unit takes as many clocks for their products as one of an "
+                                  "H200, where alone they were timed",
+                      of_others[] = "scans of state spaces: their products go at the peak of GEMMs; nothing was timed";
+    const bool is_timed =
+        is_named(s, s->device_doc, dl_products_timed_on) || is_named(s, s->chip_doc, dl_products_timed_on);
     if (is_timed || !dl_model_find(&s->model, dl_kernel_is_timed_by_products)) return;
     dl_assumptions_add_one(&s->report.assumptions, dl_json_member(s->device_doc, "figures", s->arena).where,
-                           is_gpu
-                               ? "scans of state spaces: a unit takes as many clocks for their products as one of an "
-                                 "H200, where alone they were timed"
-                               : "scans of state spaces: their products go at the peak of GEMMs; nothing was timed");
+                           s->device.model == &dl_device_gpu ? of_gpus : of_others);
 }
 
 void dl_session_list_assumptions(struct dl_session *s)
