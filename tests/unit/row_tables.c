@@ -116,19 +116,21 @@ START_TEST(steps_in_four_bits_do_not_overlap_tensor_ranks)
 }
 END_TEST
 
-/* From 26.06 on GB300 keeps all of DeepSeek-V3 in MXFP8, and has its attention in it, GB200 does not. */
+/* From 26.06 on GB300 keeps all of DeepSeek-V3 in MXFP8, and its attention in it, GB200 does not; B300 is as before. */
 START_TEST(steps_recompute_what_their_recipes_say)
 {
     static const char *const software[] = {"megatron-bridge", "megatron-bridge-fused", "megatron-bridge-fp8-attention",
-                                           "megatron-bridge", "megatron-bridge",       "megatron-bridge-fp8-windows"};
+                                           "megatron-bridge", "megatron-bridge",       "megatron-bridge-fp8-windows",
+                                           "megatron-bridge"};
     static const char *const modules[] = {
-        "[\"mla_up_proj\"]", "[\"mla_up_proj\"]", NULL, "[\"layernorm\", \"moe_act\"]", NULL, NULL};
+        "[\"mla_up_proj\"]", "[\"mla_up_proj\"]", NULL, "[\"layernorm\", \"moe_act\"]", NULL, NULL, NULL};
     read_text(BRIDGE_HEAD BRIDGE_LINE("1", "26.04", "GB300", "DeepSeekV3", "1,2,,1,32,8", "MXFP8")
                   BRIDGE_LINE("2", "26.08", "GB200", "DeepSeekV3", "1,4,,1,64,4", "MXFP8")
                       BRIDGE_LINE("3", "26.08", "GB300", "DeepSeekV3", "1,2,,1,32,8", "MXFP8")
                           BRIDGE_LINE("4", "26.02", "H100", "GPT OSS 120B", "1,4,,1,8,n/a", "BF16")
                               BRIDGE_LINE("5", "26.02", "GB300", "GPT OSS 120B", "1,1,,1,64,n/a", "BF16")
-                                  BRIDGE_LINE("6", "26.06", "GB300", "GPT OSS 120B", "1,1,,1,16,n/a", "MXFP8"));
+                                  BRIDGE_LINE("6", "26.06", "GB300", "GPT OSS 120B", "1,1,,1,16,n/a", "MXFP8")
+                                      BRIDGE_LINE("7", "26.06", "B300", "GPT OSS 120B", "1,1,,1,8,n/a", "MXFP8"));
     ck_assert_msg(!err.status, "%s", err.text);
     ck_assert_uint_eq(rows.n, DL_COUNT(modules));
     for (size_t i = 0; i < DL_COUNT(modules); i++)
