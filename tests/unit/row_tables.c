@@ -231,6 +231,39 @@ END_TEST
     "ep,vpp,sp,zero,recompute,precision,iter_s,tflops_per_dev,pct_peak,tokens_s_dev,other_metric,flop_def,"            \
     "iter_s_derived,confidence,notes\n"
 
+/* LoRA of MLPerf: devices x accumulation / batch is the product of the ways; which they are, NVIDIA's configurations
+ * say. */
+#define MLPERF_HEAD                                                                                                    \
+    "id,benchmark,round,division,org,system,device,n_devices,n_nodes,global_batch,grad_accum,seq,step_s,step_from,"    \
+    "step_s_blocks,runs,tp,pp,vp,cp,microbatch,minibatch,fp8,fp4,seq_parallel,tp_comm_overlap,config_file,"            \
+    "config_match,notes,source\n"
+#define MLPERF_LORA(id, round, device, devices, batch, accumulation, tp, cp)                                           \
+    id ",llama2_70b_lora," round ",closed,x,s," device "," devices ",1," batch "," accumulation                        \
+       ",8192,1.5,log,,10," tp ",,," cp ",,,,,,,,,,x\n"
+
+START_TEST(ways_of_adapters_that_are_not_told_follow_from_batch_and_device)
+{
+    read_text(MLPERF_HEAD MLPERF_LORA("a", "v4.0", "NVIDIA H100-SXM5-80GB", "8", "8", "4", "", "")
+                  MLPERF_LORA("b", "v4.1", "NVIDIA H100-SXM5-80GB", "32", "8", "2", "", "")
+                      MLPERF_LORA("c", "v5.0", "NVIDIA H200-SXM5-141GB", "8", "8", "2", "", "")
+                          MLPERF_LORA("d", "v5.0", "NVIDIA Blackwell GPU (GB200)", "32", "8", "1", "", "")
+                              MLPERF_LORA("e", "v5.1", "AMD Instinct MI350X", "8", "8", "1", "", ""));
+    ck_assert_msg(!err.status, "%s", err.text);
+    static const struct {
+        int64_t tp, cp, accumulation;
+    } told[] = {{4, 1, 4}, {4, 2, 2}, {1, 2, 2}, {1, 4, 1}, {1, 1, 1}};
+    ck_assert_uint_eq(rows.n, DL_COUNT(told));
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct dl_training_row *const row = &rows.items[i];
+        ck_assert_int_eq(row->tp, told[i].tp);
+        ck_assert_int_eq(row->cp, told[i].cp);
+        ck_assert_int_eq(row->devices * told[i].accumulation / row->global_batch, row->tp * row->cp);
+        ck_assert_ptr_nonnull(strstr(row->assumed, "tp cp"));
+        request_of(row);
+    }
+}
+END_TEST
+
 /* Two tables with the same columns: one knows a share of peak, of the other all lines are rows of shipped tables. */
 START_TEST(tables_with_the_same_columns_are_told_by_their_ids)
 {
@@ -283,6 +316,7 @@ int main(void)
     tcase_add_test(tests, a_part_of_the_model_of_a_file);
     tcase_add_test(tests, smaller_tables_are_told_by_their_set);
     tcase_add_test(tests, lines_of_others_run_as_the_code_of_their_time);
+    tcase_add_test(tests, ways_of_adapters_that_are_not_told_follow_from_batch_and_device);
     tcase_add_test(tests, tables_with_the_same_columns_are_told_by_their_ids);
     tcase_add_test(tests, a_table_without_a_line_to_simulate_says_why);
     tcase_add_test(tests, a_description_is_of_all_columns);
