@@ -6,11 +6,11 @@
 
 enum { most_kept = 8 };
 
-/* All that the order of its items depends on, and which of them complete a gradient. */
+/* All that the order of its items depends on, and which of them are the first or complete a gradient. */
 struct key {
     const struct dl_schedule_kind *kind;
     uint32_t stages, micros, chunks;
-    bool last_backward_differs, by_runs;
+    bool first_forward_differs, last_backward_differs, by_runs;
 };
 
 struct dl_kept_schedule {
@@ -77,11 +77,12 @@ static struct key key_of(const struct dl_setting *s, const struct dl_schedule_re
                         .stages = wish->stages,
                         .micros = wish->micros,
                         .chunks = wish->chunks,
+                        .first_forward_differs = s->first_forward_differs,
                         .last_backward_differs = s->last_backward_differs,
                         .by_runs = dl_accumulated(s) == DL_ACCUMULATES_CHUNK};
 }
 
-/* Which items complete a gradient does not change their order. */
+/* Which items are the first or complete a gradient does not change their order. */
 static bool same_order(const struct key *a, const struct key *b)
 {
     return a->kind == b->kind && a->stages == b->stages && a->micros == b->micros && a->chunks == b->chunks;
@@ -89,7 +90,8 @@ static bool same_order(const struct key *a, const struct key *b)
 
 static bool equal(const struct key *a, const struct key *b)
 {
-    return same_order(a, b) && a->last_backward_differs == b->last_backward_differs && a->by_runs == b->by_runs;
+    return same_order(a, b) && a->first_forward_differs == b->first_forward_differs &&
+           a->last_backward_differs == b->last_backward_differs && a->by_runs == b->by_runs;
 }
 
 static struct dl_kept_schedule *find(struct dl_kept_schedules *k, const struct key *key)

@@ -61,8 +61,11 @@ bool dl_layer_may_come_again(const struct dl_sink *s, const struct dl_layer_key 
 
 struct dl_layer_key dl_layer_key_of(const struct dl_sink *s, const struct dl_event *layer, bool splits)
 {
-    struct dl_layer_key key = {
-        .layer = layer->layer, .pass = layer->pass, .last_micro = layer->last_micro, .splits = splits};
+    struct dl_layer_key key = {.layer = layer->layer,
+                               .pass = layer->pass,
+                               .first_micro = layer->first_micro,
+                               .last_micro = layer->last_micro,
+                               .splits = splits};
     key.is_own = !dl_stack_place(s->request->job->stack, layer, &key.place);
     return key;
 }
@@ -176,7 +179,8 @@ static void write(const struct written *w, uint32_t layer, struct dl_template *t
 
 static bool fits(const struct dl_layer_key *a, const struct dl_layer_key *b)
 {
-    return a->pass == b->pass && a->place == b->place && a->last_micro == b->last_micro && a->splits == b->splits;
+    return a->pass == b->pass && a->place == b->place && a->first_micro == b->first_micro &&
+           a->last_micro == b->last_micro && a->splits == b->splits;
 }
 
 bool dl_layers_alike(const struct dl_sink *s, const struct dl_layer_key *a, const struct dl_layer_key *b)

@@ -12,7 +12,7 @@
 struct dl_layer_key {
     const struct dl_layer *layer;
     enum dl_pass pass;
-    bool last_micro;
+    bool first_micro, last_micro;
     bool splits; /* weight gradients come apart */
     bool is_own; /* its place is like no other */
     uint64_t place;
@@ -22,7 +22,7 @@ struct dl_layer_key {
 void dl_layer_records_init(struct dl_sink *s);
 void dl_layer_records_forget(struct dl_sink *s);
 
-/* The event is LAYER, with last_micro. */
+/* The event is LAYER, with first_micro and last_micro. */
 struct dl_layer_key dl_layer_key_of(const struct dl_sink *s, const struct dl_event *layer, bool splits);
 
 /* Whether one that is alike was noted; then its instructions and memory are written again. */

@@ -37,17 +37,30 @@ static void end_item(struct dl_sink *s, struct dl_template *item)
     dl_template_sum(item, s->out->calls);
 }
 
-static enum dl_status lower_position(struct dl_sink *s, struct dl_position *p, bool splits, struct dl_error *err)
+static enum dl_status lower_forward(struct dl_sink *s, struct dl_position *p, bool first_micro, struct dl_error *err)
 {
     s->weights = NULL;
-    s->into = &p->items[DL_ITEM_F];
+    s->into = &p->items[first_micro ? DL_TEMPLATE_FIRST : DL_ITEM_F];
     if (dl_emit(s->request->job->stack, &(struct dl_event){.kind = DL_EV_BATCH}, err) ||
-        dl_gather_sent(s, p, DL_FORWARD, err) || dl_lower_forward(s, p, err))
+        dl_gather_sent(s, p, DL_FORWARD, err))
         return err->status;
+    return dl_lower_forward(s, p, first_micro, err);
+}
+
+static enum dl_status lower_first(struct dl_sink *s, struct dl_position *p, struct dl_error *err)
+{
+    s->counted = NULL; /* it is like those after it */
+    return lower_forward(s, p, true, err);
+}
+
+static enum dl_status lower_position(struct dl_sink *s, struct dl_position *p, bool splits, struct dl_error *err)
+{
+    if (lower_forward(s, p, false, err)) return err->status;
     s->into = &p->items[DL_ITEM_B];
     s->weights = splits ? &p->items[DL_ITEM_W] : NULL;
     if (dl_gather_sent(s, p, DL_BACKWARD, err) || dl_lower_backward(s, p, false, err)) return err->status;
     if (s->request->job->setting.last_backward_differs && lower_last(s, p, splits, err)) return err->status;
+    if (s->request->job->setting.first_forward_differs && lower_first(s, p, err)) return err->status;
     s->weights = NULL;
     for (int kind = 0; kind < DL_N_TEMPLATES; kind++) end_item(s, &p->items[kind]);
     return DL_OK;

@@ -6,7 +6,7 @@
 struct place {
     const struct dl_layer *layer;
     size_t n_after; /* in this pass on this position */
-    bool first, last_micro;
+    bool first, first_micro, last_micro;
     bool splits;              /* weight gradients come apart */
     uint32_t block, n_blocks; /* as in struct dl_event */
 };
@@ -31,6 +31,7 @@ static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const 
                           .layer = layer,
                           .n_after = (uint32_t)at->n_after,
                           .first = at->first,
+                          .first_micro = at->first_micro,
                           .block = at->block,
                           .n_blocks = at->n_blocks};
     const struct dl_event begins = ev;
@@ -53,17 +54,19 @@ static struct dl_layer_key key_of(const struct dl_sink *s, enum dl_pass pass, co
                                    .pass = pass,
                                    .layer = at->layer,
                                    .first = at->first,
+                                   .first_micro = at->first_micro,
                                    .last_micro = at->last_micro,
                                    .block = at->block,
                                    .n_blocks = at->n_blocks};
     return dl_layer_key_of(s, &layer, at->splits);
 }
 
-static struct place forward_place(const struct dl_sink *s, const struct dl_position *p, size_t layer)
+static struct place forward_place(const struct dl_sink *s, const struct dl_position *p, size_t layer, bool first_micro)
 {
     return (struct place){.layer = &s->out->layers[layer],
                           .n_after = p->end_layer - 1 - layer,
                           .first = layer == p->first_layer,
+                          .first_micro = first_micro,
                           .block = (uint32_t)(layer - p->first_block),
                           .n_blocks = p->n_blocks};
 }
@@ -82,12 +85,14 @@ static struct place backward_place(const struct dl_sink *s, const struct dl_posi
 
 size_t dl_position_keys(const struct dl_sink *s, const struct dl_position *p, bool splits, struct dl_layer_key *out)
 {
+    const int n_forwards = s->request->job->setting.first_forward_differs ? 2 : 1;
     const int n_backwards = s->request->job->setting.last_backward_differs ? 2 : 1;
     size_t n = 0;
-    for (size_t i = p->first_layer; i < p->end_layer; i++) {
-        const struct place at = forward_place(s, p, i);
-        out[n++] = key_of(s, DL_FORWARD, &at);
-    }
+    for (int first = 0; first < n_forwards; first++)
+        for (size_t i = p->first_layer; i < p->end_layer; i++) {
+            const struct place at = forward_place(s, p, i, first);
+            out[n++] = key_of(s, DL_FORWARD, &at);
+        }
     for (int last = 0; last < n_backwards; last++)
         for (size_t i = p->end_layer; i-- > p->first_layer;) {
             const struct place at = backward_place(s, p, i, last, splits);
@@ -108,10 +113,10 @@ static enum dl_status lower_layer(struct dl_sink *s, enum dl_pass pass, const st
     return DL_OK;
 }
 
-enum dl_status dl_lower_forward(struct dl_sink *s, const struct dl_position *p, struct dl_error *err)
+enum dl_status dl_lower_forward(struct dl_sink *s, const struct dl_position *p, bool first_micro, struct dl_error *err)
 {
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
-        const struct place at = forward_place(s, p, i);
+        const struct place at = forward_place(s, p, i, first_micro);
         if (lower_layer(s, DL_FORWARD, &at, err)) return err->status;
     }
     return DL_OK;

@@ -6,9 +6,9 @@
 
 struct dl_layer_key;
 
-/* The keys of its layers in all passes, as they are lowered; returns how many these are. Room for three of each. */
+/* The keys of its layers in all passes, as they are lowered; returns how many these are. Room for four of each. */
 size_t dl_position_keys(const struct dl_sink *s, const struct dl_position *p, bool splits, struct dl_layer_key *out);
-enum dl_status dl_lower_forward(struct dl_sink *s, const struct dl_position *p, struct dl_error *err);
+enum dl_status dl_lower_forward(struct dl_sink *s, const struct dl_position *p, bool first_micro, struct dl_error *err);
 enum dl_status dl_lower_backward(struct dl_sink *s, const struct dl_position *p, bool last_micro, struct dl_error *err);
 
 #endif

@@ -45,6 +45,9 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     if (what->setting->narrow_weights && o->parameters > 0)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "parameters"),
                        "must be 0 beside lora's narrow_weights: weights come from the host as wide as activations");
+    if (what->setting->secondary_ways && o->parameters > 0)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "parameters"),
+                       "must be 0 beside zero's secondary_ways: the second copy of parameters is on the devices");
     if (keeps_copies(what->setting) && o->parameters > 0)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "parameters"),
                        "must be 0 in %s with software %s, which keeps narrow copies of weights on the device",

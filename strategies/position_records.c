@@ -29,7 +29,7 @@ static bool may_come_again(const struct dl_sink *s, const struct dl_position *p)
 
 const struct dl_position_keys *dl_position_note_begin(struct dl_sink *s, const struct dl_position *p, bool splits)
 {
-    enum { most_passes = 3 };
+    enum { most_passes = 4 };
     struct dl_position_note *const note = &s->position;
     note->n_draws = 0;
     note->is_its_own = true;

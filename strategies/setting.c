@@ -60,7 +60,9 @@ void dl_setting_number_ranks(struct dl_setting *s)
     for (uint32_t i = 0; i < s->n_brought; i++)
         digits[s->ranks.n_digits++] = (struct dl_digit){s->brought[i]->name, s->ways[DL_N_AXES + i], 0};
     const uint32_t data = dl_n_replicas(s) / add_peers(s), sharing = s->shard_ways ? s->shard_ways : data;
-    digits[DL_DIGIT_SHARD] = (struct dl_digit){"shard", sharing / s->expert_ways, 0};
+    const uint32_t near = s->secondary_ways ? s->secondary_ways : s->expert_ways;
+    digits[DL_DIGIT_SECONDARY] = (struct dl_digit){"secondary", near / s->expert_ways, 0};
+    digits[DL_DIGIT_SHARD] = (struct dl_digit){"shard", sharing / near, 0};
     digits[DL_DIGIT_COPY] = (struct dl_digit){"copy", data / sharing, 0};
     for (uint32_t i = 0, stride = 1; i < dl_n_axes(s); i++) {
         number_axis(s, s->order[i], stride);
@@ -81,6 +83,11 @@ struct dl_members dl_sharers(const struct dl_setting *s, bool of_experts)
     return (struct dl_members){.digits = all & ~(of_experts ? dl_along_experts(s) : 0)};
 }
 
+struct dl_members dl_secondary_sharers(const struct dl_setting *s, bool of_experts)
+{
+    return (struct dl_members){.digits = dl_sharers(s, of_experts).digits & ~(dl_digits)(1 << DL_DIGIT_SHARD)};
+}
+
 uint32_t dl_copies(const struct dl_setting *s, bool of_experts)
 {
     return dl_ranks_count(&s->ranks, dl_holders(s, of_experts).digits);
@@ -89,6 +96,11 @@ uint32_t dl_copies(const struct dl_setting *s, bool of_experts)
 uint32_t dl_shards(const struct dl_setting *s, bool of_experts)
 {
     return dl_ranks_count(&s->ranks, dl_sharers(s, of_experts).digits);
+}
+
+uint32_t dl_secondary_shards(const struct dl_setting *s, bool of_experts)
+{
+    return dl_ranks_count(&s->ranks, dl_secondary_sharers(s, of_experts).digits);
 }
 
 struct dl_on_rank dl_on_rank(const struct dl_setting *s, double inside, double outside, double expert)

@@ -17,14 +17,16 @@ enum dl_axis { DL_AXIS_TENSOR, DL_AXIS_CONTEXT, DL_AXIS_DATA, DL_AXIS_PIPELINE, 
 enum { DL_GRID_DIMENSIONS = 3, DL_MOST_BROUGHT = 4, DL_MOST_AXES = DL_N_AXES + DL_MOST_BROUGHT, DL_MOST_PEERS = 12 };
 
 /* The digits of a rank. Tensor ranks may be a grid of x, y and z. Replicas that follow each other share the experts;
- * so many of these sets that follow each other share the shards of ZeRO; the rest are copies of those. After these come
- * the digits of axes that strategies bring, and those by which a strategy tells replicas apart. */
+ * so many of these sets that follow each other share the second copy of parameters, if ZeRO has one, and so many of
+ * those the shards; the rest are copies of these. After these come the digits of axes that strategies bring, and those
+ * by which a strategy tells replicas apart. */
 enum {
     DL_DIGIT_X,
     DL_DIGIT_Y,
     DL_DIGIT_Z,
     DL_DIGIT_CONTEXT,
     DL_DIGIT_EXPERT,
+    DL_DIGIT_SECONDARY,
     DL_DIGIT_SHARD,
     DL_DIGIT_COPY,
     DL_DIGIT_STAGE,
@@ -39,7 +41,8 @@ enum {
     DL_ALONG_TENSOR = DL_ALONG_X | DL_ALONG_Y | DL_ALONG_Z,
     DL_ALONG_CONTEXT = 1 << DL_DIGIT_CONTEXT,
     DL_ALONG_EXPERTS = 1 << DL_DIGIT_EXPERT,
-    DL_ALONG_SHARDS = 1 << DL_DIGIT_SHARD,
+    DL_ALONG_SECONDARY = 1 << DL_DIGIT_SECONDARY,
+    DL_ALONG_SHARDS = DL_ALONG_SECONDARY | 1 << DL_DIGIT_SHARD,
     DL_ALONG_COPIES = 1 << DL_DIGIT_COPY,
     DL_ALONG_DATA = DL_ALONG_EXPERTS | DL_ALONG_SHARDS | DL_ALONG_COPIES,
     DL_ALONG_PIPELINE = 1 << DL_DIGIT_STAGE,
@@ -109,6 +112,8 @@ struct dl_setting {
     uint32_t zero_asked;             /* as the strategy file has it; 0: no ZeRO */
     enum dl_when sums_when;
     uint32_t shard_ways;             /* neighbouring replicas that cut what they hold; 0: all */
+    uint32_t secondary_ways;         /* of these, those that share a second copy of parameters; 0: there is none */
+    bool first_forward_differs;      /* that of a step: what it gathers is kept nearer */
     bool last_backward_differs;      /* that of a step: gradients go layer by layer, or are waited for, in it alone */
     bool exchanges_beside_work;      /* of gradients or parameters: some go on while ranks work */
     const char *optimizer;           /* as a strategy file names it; NULL: what is usual for the model */
@@ -248,6 +253,7 @@ struct dl_event {
     const struct dl_layer *layer;
     uint32_t n_after; /* LAYER, LAYER_DONE: so many follow in this pass on this stage; backward, at lower addresses */
     bool first;       /* LAYER, LAYER_DONE: of this pass on this stage */
+    bool first_micro; /* LAYER, LAYER_DONE: forward of the first micro-batch of a step, where that differs */
     bool last_micro; /* LAYER_DONE: of the last micro-batch of the step, or of a run of them (dl_schedule_completing) */
     uint32_t block,
         n_blocks; /* LAYER, LAYER_DONE, ALLOC of a block: its number among those of its position; how many those are */
@@ -301,6 +307,9 @@ uint32_t dl_copies(const struct dl_setting *setting, bool of_experts);
 struct dl_members dl_holders(const struct dl_setting *setting, bool of_experts);
 struct dl_members dl_sharers(const struct dl_setting *setting, bool of_experts);
 uint32_t dl_shards(const struct dl_setting *setting, bool of_experts); /* how many these are */
+/* Those that share a second copy of parameters, which there must be. */
+struct dl_members dl_secondary_sharers(const struct dl_setting *setting, bool of_experts);
+uint32_t dl_secondary_shards(const struct dl_setting *setting, bool of_experts);
 
 /* Parameters on one rank, in the same two sets: of a layer's that are divided, that are not, and of experts. */
 struct dl_on_rank {

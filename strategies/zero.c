@@ -12,7 +12,11 @@
  * Software that cuts between tensors has each rank broadcast those that it has updated, one rank after the other.
  *
  * With shard_ways only neighbours cut among themselves (HSDP; MiCS, VLDB 2022): gradients are scattered inside these
- * shards, and each part is then summed across them. */
+ * shards, and each part is then summed across them.
+ *
+ * With secondary_ways so many neighbours keep a second copy of the parameters among them, from their first gather in a
+ * step, which is among all, to the update; later gathers go among these neighbours (hpZ of ZeRO++, Wang et al., ICLR
+ * 2024; DeepSpeed, runtime/zero/partition_parameters.py, ds_secondary_tensor). */
 #include <math.h>
 
 #include "strategies/strategies.h"
@@ -37,6 +41,9 @@ static const struct dl_field fields[] = {
      "of stage 3: release gathered parameters after the forward; true if absent"},
     {"shard_ways", DL_INT, offsetof(struct dl_zero_options, shard_ways), 1, 1e9, true, NULL,
      "neighbouring replicas that shard among themselves; all if absent"},
+    {"secondary_ways", DL_INT, offsetof(struct dl_zero_options, secondary_ways), 2, 1e9, true, NULL,
+     "of stage 3: neighbouring replicas that keep a second copy of the parameters from their first use in a step on, "
+     "and gather them among themselves (hpZ of ZeRO++); no such copy if absent"},
     {"gather_bits", DL_INT, offsetof(struct dl_zero_options, gather_bits), 1, 16, true, NULL,
      "bits of a gathered parameter (ZeRO++); those of the precision if absent"},
 };
@@ -53,6 +60,8 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     setting->zero_stage = setting->zero_asked = (uint32_t)o->stage;
     setting->exchanges_beside_work |= o->stage == 3;
     setting->shard_ways = (uint32_t)o->shard_ways;
+    setting->secondary_ways = (uint32_t)o->secondary_ways;
+    setting->first_forward_differs |= o->secondary_ways > 0;
     return DL_OK;
 }
 
@@ -64,6 +73,23 @@ static enum dl_status check_shards(const struct dl_zero_options *o, const struct
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "shard_ways"),
                        "must be a multiple of the expert ways, %u, got %lld", s->expert_ways, (long long)o->shard_ways);
     return dl_check_parts(what, "shard_ways", (uint32_t)o->shard_ways, dl_n_replicas(s), "the data ways", err);
+}
+
+static enum dl_status check_secondary(const struct dl_zero_options *o, const struct dl_check *what,
+                                      struct dl_error *err)
+{
+    const struct dl_setting *const s = what->setting;
+    const int64_t whole = o->shard_ways ? o->shard_ways : dl_n_replicas(s);
+    if (!o->secondary_ways) return DL_OK;
+    if (!o->reshard)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "secondary_ways"),
+                       "parameters that stay gathered (reshard false) need no second copy; leave one of both out");
+    if (o->secondary_ways % s->expert_ways)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "secondary_ways"),
+                       "must be a multiple of the expert ways, %u, got %lld", s->expert_ways,
+                       (long long)o->secondary_ways);
+    return dl_check_parts(what, "secondary_ways", (uint32_t)o->secondary_ways, (double)whole,
+                          o->shard_ways ? "shard_ways" : "the data ways", err);
 }
 
 /* Limits on matrices mean nothing where layers are gathered. */
@@ -96,7 +122,10 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
                        "the devices stream weights and keep no states that could be cut; leave zero out");
     if (check_modules(o, what, err) || check_pipeline(o, what, err)) return err->status;
-    const char *const only_3 = o->prefetch >= 0 ? "prefetch" : !o->reshard ? "reshard" : NULL;
+    const char *const only_3 = o->prefetch >= 0    ? "prefetch"
+                               : !o->reshard       ? "reshard"
+                               : o->secondary_ways ? "secondary_ways"
+                                                   : NULL;
     if (o->stage < 3 && only_3)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, only_3),
                        "stage %lld gathers nothing before its use; leave it out or set stage to 3",
@@ -104,7 +133,7 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     if (!o->reshard && dl_n_stages(what->setting) > 1)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "reshard"),
                        "must be true in a pipeline, where forwards and backwards alternate");
-    return check_shards(o, what, err);
+    return check_shards(o, what, err) ? err->status : check_secondary(o, what, err);
 }
 
 /* ---- gradients ---- */
@@ -117,11 +146,12 @@ static enum dl_status scatter_part(const struct dl_event *ev, double part, struc
                                .async = !s->software->waits_for_scatters,
                                .last_micro = ev->last_micro,
                                .handle = DL_EVERY_CALL};
-    for (int set = 0; set < 2; set++) {
+    for (int of_experts = 0; of_experts < 2; of_experts++) {
+        const struct dl_zero_set set = {.of_experts = of_experts};
         const double bytes = part * dl_zero_cut_parameters(ev, s, set) * dl_gradient_bytes(s);
         const double moved = bytes * s->software->scatter_moves;
         if (moved > 0 && dl_emit_pass(below, "bucket", moved, DL_GRADIENT, err)) return err->status;
-        scatter.parts_host_s = dl_shards(s, set) * s->software->gather_part_host_s;
+        scatter.parts_host_s = dl_zero_shards(s, set) * s->software->gather_part_host_s;
         if (bytes > 0 && dl_zero_exchange(scatter, set, bytes, below, err)) return err->status;
     }
     return DL_OK;
@@ -178,7 +208,8 @@ static enum dl_status gather_vectors(const struct dl_event *of, struct dl_stack 
                                  .handle = DL_EVERY_CALL,
                                  .parts_host_s = of->n_vectors * n_shards * part_s};
     if (n_shards == 1 || part_s == 0 || of->n_vectors == 0) return DL_OK;
-    return dl_zero_exchange(all, false, of->vector_parameters * dl_precision_bytes(s->precision), below, err);
+    return dl_zero_exchange(all, (struct dl_zero_set){0}, of->vector_parameters * dl_precision_bytes(s->precision),
+                            below, err);
 }
 
 /* Every replica updates its part; in stages 1 and 2 it then gives it to the others. */
@@ -193,10 +224,12 @@ static enum dl_status update(const struct dl_zero_options *o, const struct dl_ev
     if (dl_zero_n_owners(o, ev, s, false)) part.n_tensors = ceil(part.n_tensors / dl_shards(s, false));
     if (dl_emit(below, &part, err)) return err->status;
     if (o->stage == 3) return gather_vectors(ev, below, err);
-    for (int set = 0; set < 2; set++)
+    for (int of_experts = 0; of_experts < 2; of_experts++) {
+        const struct dl_zero_set set = {.of_experts = of_experts};
         if (dl_zero_gather_set(o, (struct dl_event){.handle = DL_EVERY_CALL}, ev, set, below, err) ||
             dl_zero_convert(o, "dequantize", dl_zero_cut_parameters(ev, s, set), below, err))
             return err->status;
+    }
     return DL_OK;
 }
 

@@ -24,6 +24,14 @@ static double cut_of(const struct dl_setting *s, struct dl_on_rank all)
     return (dl_shards(s, false) > 1 ? all.common : 0) + (dl_shards(s, true) > 1 ? all.of_experts : 0);
 }
 
+static double secondary_bytes(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    const struct dl_on_rank all = dl_layer_on_rank(s, layer);
+    if (!s->secondary_ways) return 0;
+    const double held = all.common / dl_secondary_shards(s, false) + all.of_experts / dl_secondary_shards(s, true);
+    return held * dl_precision_bytes(s->precision);
+}
+
 static double cut_parameters(const struct dl_setting *s, const struct dl_layer *layer)
 {
     return cut_of(s, dl_layer_on_rank(s, layer));
@@ -74,10 +82,20 @@ enum dl_status dl_zero_alloc(const struct dl_zero_gathers *gathers, const struct
         part.parameters_expert /= dl_shards(s, true);
     }
     if (dl_emit(below, &part, err) || ev->pass != DL_HOLD || ev->tensor != DL_TENSOR_PARAMETERS) return err->status;
+    if (dl_emit_alloc(below, DL_TENSOR_SECONDARY, ev, secondary_bytes(s, ev->layer), err)) return err->status;
     return hold_whole(gathers, ev, below, err) ? err->status : hold_chunk(ev, chunk_bytes, below, err);
 }
 
 /* ---- what comes and goes ---- */
+
+/* What a rank gets for the event's layer: after the first use of a step, what the second copy is cut into. */
+static double come_parameters(const struct dl_setting *s, const struct dl_event *ev, const struct dl_layer *layer)
+{
+    const struct dl_on_rank all = dl_layer_on_rank(s, layer);
+    if (!s->secondary_ways || ev->first_micro) return cut_of(s, all);
+    return (dl_secondary_shards(s, false) > 1 ? all.common : 0) +
+           (dl_secondary_shards(s, true) > 1 ? all.of_experts : 0);
+}
 
 /* What stays from the forward need not come again. */
 static bool gathers_for(const struct dl_zero_gathers *gathers, const struct dl_event *ev, const struct dl_setting *s)
@@ -94,7 +112,7 @@ static enum dl_status gather(const struct dl_zero_gathers *gathers, const struct
     struct dl_event at = *ev;
     at.layer += away;
     at.block += (uint32_t)away;
-    const double all = cut_parameters(s, at.layer);
+    const double all = come_parameters(s, ev, at.layer);
     const double at_once =
         gathers->one_by_one ? fmin(all, dl_modules_most_live(&gathers->modules, at.layer, at.block)) : all;
     if (!gathers->stays &&

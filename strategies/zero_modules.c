@@ -111,7 +111,7 @@ static bool needs_gather(const struct dl_module_rules *r, const struct dl_visit 
 static struct dl_module module_of(const struct dl_visit *v, uint32_t use)
 {
     const uint32_t index = module_at(v, use);
-    return (struct dl_module){v->layer, index, v->parts[index]};
+    return (struct dl_module){v->layer, index, v->parts[index], v->is_first};
 }
 
 /* ---- from layer to layer ---- */
@@ -120,7 +120,9 @@ static struct dl_visit next_visit(const struct dl_module_rules *r, const struct 
 {
     const int step = ev->pass == DL_BACKWARD ? -1 : 1;
     if (!ev->n_after || ev->pass == DL_RECOMPUTE) return (struct dl_visit){0};
-    return visit_of(r, ev->layer + step, ev->pass, ev->block + (uint32_t)step);
+    struct dl_visit next = visit_of(r, ev->layer + step, ev->pass, ev->block + (uint32_t)step);
+    next.is_first = ev->first_micro;
+    return next;
 }
 
 void dl_modules_begin(struct dl_module_walk *w, const struct dl_module_rules *r, const struct dl_event *ev)
@@ -129,6 +131,7 @@ void dl_modules_begin(struct dl_module_walk *w, const struct dl_module_rules *r,
     const uint32_t beyond = goes_on && w->fetched > w->now.n_uses ? w->fetched - w->now.n_uses : 0;
     if (!goes_on) *w = (struct dl_module_walk){0};
     w->now = visit_of(r, ev->layer, ev->pass, ev->block);
+    w->now.is_first = ev->first_micro;
     w->next = next_visit(r, ev);
     w->begun = 0;
     w->fetched = beyond;

@@ -23,6 +23,7 @@ struct dl_module_rules {
 struct dl_visit {
     const struct dl_layer *layer; /* NULL: none */
     enum dl_pass pass;
+    bool is_first; /* of a step, where that differs */
     uint32_t n_modules, n_uses;
     uint32_t n_repeated;                /* the first so many, whose forward comes again before the backward */
     const char *names[DL_MOST_MODULES]; /* of their kernels; of a layer that is gathered whole one, NULL */
@@ -33,6 +34,7 @@ struct dl_module {
     const struct dl_layer *layer; /* NULL: none */
     uint32_t index;
     double part;
+    bool is_first; /* use of a step, where that differs */
 };
 
 /* Where a pass is. All zero: nowhere. */

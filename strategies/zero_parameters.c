@@ -17,17 +17,18 @@ uint32_t dl_zero_gathers_ahead(const struct dl_zero_options *o, const struct dl_
     return o->prefetch < 0 ? s->software->gathers_ahead : (uint32_t)o->prefetch;
 }
 
-double dl_zero_cut_parameters(const struct dl_event *of, const struct dl_setting *s, bool of_experts)
+double dl_zero_cut_parameters(const struct dl_event *of, const struct dl_setting *s, struct dl_zero_set set)
 {
-    return dl_shards(s, of_experts) > 1 ? dl_parameters_in(of, s, of_experts) : 0;
+    return dl_zero_shards(s, set) > 1 ? dl_parameters_in(of, s, set.of_experts) : 0;
 }
 
-enum dl_status dl_zero_exchange(struct dl_event ev, bool of_experts, double bytes, struct dl_stack *below,
+enum dl_status dl_zero_exchange(struct dl_event ev, struct dl_zero_set set, double bytes, struct dl_stack *below,
                                 struct dl_error *err)
 {
+    const struct dl_setting *const s = dl_stack_setting(below);
     ev.kind = DL_EV_COLLECTIVE;
     ev.cause = DL_CAUSE_DATA;
-    ev.members = dl_sharers(dl_stack_setting(below), of_experts);
+    ev.members = set.is_near ? dl_secondary_sharers(s, set.of_experts) : dl_sharers(s, set.of_experts);
     ev.bytes = bytes;
     return dl_emit(below, &ev, err);
 }
@@ -62,40 +63,75 @@ uint32_t dl_zero_n_owners(const struct dl_zero_options *o, const struct dl_event
 }
 
 /* What owners have differs, as tensors do; what goes through the network in all does not. */
-static enum dl_status give_out(struct dl_event ev, uint32_t owners, bool of_experts, double bytes,
+static enum dl_status give_out(struct dl_event ev, uint32_t owners, struct dl_zero_set set, double bytes,
                                struct dl_stack *below, struct dl_error *err)
 {
     ev.op = DL_BROADCAST;
     ev.async = true;
     for (uint32_t i = 0; i < owners; i++)
-        if (dl_zero_exchange(ev, of_experts, bytes / owners, below, err)) return err->status;
+        if (dl_zero_exchange(ev, set, bytes / owners, below, err)) return err->status;
     return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .pass = ev.pass, .handle = ev.handle}, err);
 }
 
 enum dl_status dl_zero_gather_set(const struct dl_zero_options *o, struct dl_event ev, const struct dl_event *of,
-                                  bool of_experts, struct dl_stack *below, struct dl_error *err)
+                                  struct dl_zero_set set, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const double parameters = dl_zero_cut_parameters(of, s, of_experts);
+    const double parameters = dl_zero_cut_parameters(of, s, set);
     const double bytes_each = o->gather_bits ? DL_PAYLOAD_VALUE_BYTES : dl_precision_bytes(s->precision);
-    const uint32_t owners = dl_zero_n_owners(o, of, s, of_experts);
+    const uint32_t owners = dl_zero_n_owners(o, of, s, set.of_experts), n_shards = dl_zero_shards(s, set);
     if (parameters <= 0) return DL_OK;
     ev.pass = gathering_pass(o);
     ev.op = DL_ALLGATHER;
-    ev.parts_host_s = (o->stage == 3 ? 1 : of->n_tensors) * dl_shards(s, of_experts) * s->software->gather_part_host_s;
+    ev.parts_host_s = (o->stage == 3 ? 1 : of->n_tensors) * n_shards * s->software->gather_part_host_s;
     ev.payload = gathered_payload(o);
-    if (dl_zero_convert(o, "quantize", parameters / dl_shards(s, of_experts), below, err)) return err->status;
-    if (owners) return give_out(ev, owners, of_experts, parameters * bytes_each, below, err);
-    return dl_zero_exchange(ev, of_experts, parameters * bytes_each, below, err);
+    if (dl_zero_convert(o, "quantize", parameters / n_shards, below, err)) return err->status;
+    if (owners) return give_out(ev, owners, set, parameters * bytes_each, below, err);
+    return dl_zero_exchange(ev, set, parameters * bytes_each, below, err);
 }
 
-static struct dl_event parameters_of(const struct dl_module *m, const struct dl_setting *s)
+/* ---- before their use ---- */
+
+static struct dl_event trained_in(const struct dl_module *m, const struct dl_setting *s)
 {
     const struct dl_layer *const layer = m->layer;
-    return (struct dl_event){
-        .parameters_inside = m->part * (layer->parameters_inside + layer->frozen_inside) / s->parts.weights,
-        .parameters_outside = m->part * (layer->parameters_outside + layer->frozen_outside) / s->parts.others,
-        .parameters_expert = m->part * layer->expert_parameters / s->parts.weights / dl_expert_parts(s)};
+    return (struct dl_event){.parameters_inside = m->part * layer->parameters_inside / s->parts.weights,
+                             .parameters_outside = m->part * layer->parameters_outside / s->parts.others,
+                             .parameters_expert =
+                                 m->part * layer->expert_parameters / s->parts.weights / dl_expert_parts(s)};
+}
+
+static struct dl_event frozen_in(const struct dl_module *m, const struct dl_setting *s)
+{
+    const struct dl_layer *const layer = m->layer;
+    return (struct dl_event){.parameters_inside = m->part * layer->frozen_inside / s->parts.weights,
+                             .parameters_outside = m->part * layer->frozen_outside / s->parts.others};
+}
+
+/* What is gathered at once for a module. */
+struct gathered {
+    struct dl_event all;
+    struct dl_zero_set set;
+};
+enum { most_gathered = 3 };
+
+/* The second copy is there from the first use of a step on, or if the update does not change it, always (DeepSpeed,
+ * runtime/zero/partitioned_param_coordinator.py: those with and without a secondary tensor are gathered apart). */
+static uint32_t find_gathered(const struct dl_module *m, const struct dl_setting *s, struct gathered out[most_gathered])
+{
+    const bool is_second = s->secondary_ways && !m->is_first, are_apart = s->secondary_ways && m->is_first;
+    struct dl_event trained = trained_in(m, s), frozen = frozen_in(m, s);
+    if (!are_apart) {
+        trained.parameters_inside += frozen.parameters_inside;
+        trained.parameters_outside += frozen.parameters_outside;
+        frozen = (struct dl_event){0};
+    }
+    const struct gathered all[most_gathered] = {
+        {trained, {false, is_second}}, {trained, {true, is_second}}, {frozen, {false, are_apart}}};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < most_gathered; i++)
+        if (dl_zero_cut_parameters(&all[i].all, s, all[i].set) > 0) out[n++] = all[i];
+    return n;
 }
 
 static uint32_t handle_of(const struct dl_module *m) { return m->layer->index * DL_MOST_MODULES + m->index; }
@@ -103,24 +139,40 @@ static uint32_t handle_of(const struct dl_module *m) { return m->layer->index * 
 static enum dl_status gather(const struct dl_zero_options *o, const struct dl_module *m, struct dl_stack *below,
                              struct dl_error *err)
 {
-    const struct dl_event all = parameters_of(m, dl_stack_setting(below));
     const struct dl_event ev = {.async = true, .handle = handle_of(m)};
-    if (dl_zero_gather_set(o, ev, &all, false, below, err)) return err->status;
-    return dl_zero_gather_set(o, ev, &all, true, below, err);
+    struct gathered gathered[most_gathered];
+    const uint32_t n = find_gathered(m, dl_stack_setting(below), gathered);
+    for (uint32_t i = 0; i < n; i++)
+        if (dl_zero_gather_set(o, ev, &gathered[i].all, gathered[i].set, below, err)) return err->status;
+    return DL_OK;
 }
 
-/* For the later of its gathers: they go one after the other. */
+/* For the last of its gathers: they go one after the other. */
 static enum dl_status wait(const struct dl_zero_options *o, const struct dl_module *m, struct dl_stack *below,
                            struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_event all = parameters_of(m, s);
-    const double parameters = dl_zero_cut_parameters(&all, s, false) + dl_zero_cut_parameters(&all, s, true);
+    struct gathered gathered[most_gathered];
+    const uint32_t n = find_gathered(m, s, gathered);
+    double parameters = 0;
+    for (uint32_t i = 0; i < n; i++) parameters += dl_zero_cut_parameters(&gathered[i].all, s, gathered[i].set);
     if (parameters <= 0) return DL_OK;
     const double moved = parameters * dl_precision_bytes(s->precision) * s->software->gather_moves;
     if (dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = handle_of(m)}, err)) return err->status;
     if (moved > 0 && dl_emit_pass(below, "copy_out", moved, DL_PARAMETERS, err)) return err->status;
     return dl_zero_convert(o, "dequantize", parameters, below, err);
+}
+
+/* What a layer has gathered for the first time in a step is copied to where it stays. */
+static enum dl_status keep_near(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct dl_event all = trained_in(&(struct dl_module){.layer = ev->layer, .part = 1}, s);
+    const double read_and_written = 2 * dl_precision_bytes(s->precision);
+    double kept = 0;
+    for (int of_experts = 0; of_experts < 2; of_experts++)
+        kept += dl_parameters_in(&all, s, of_experts) / dl_secondary_shards(s, of_experts);
+    return dl_emit_pass(below, "copy_out", kept * read_and_written, DL_PARAMETERS, err);
 }
 
 static enum dl_status begin_layer(const struct dl_zero_options *o, const struct dl_event *ev, struct dl_stack *below,
@@ -129,9 +181,10 @@ static enum dl_status begin_layer(const struct dl_zero_options *o, const struct 
     const uint32_t ahead = dl_zero_gathers_ahead(o, dl_stack_setting(below));
     for (uint32_t i = ev->first ? 0 : ahead; i <= ahead && i <= ev->n_after; i++) {
         const struct dl_layer *const layer = ev->pass == DL_BACKWARD ? ev->layer - i : ev->layer + i;
-        if (gather(o, &(struct dl_module){.layer = layer, .part = 1}, below, err)) return err->status;
+        const struct dl_module whole = {.layer = layer, .part = 1, .is_first = ev->first_micro};
+        if (gather(o, &whole, below, err)) return err->status;
     }
-    return wait(o, &(struct dl_module){.layer = ev->layer, .part = 1}, below, err);
+    return wait(o, &(struct dl_module){.layer = ev->layer, .part = 1, .is_first = ev->first_micro}, below, err);
 }
 
 struct dl_module_rules dl_zero_rules(const struct dl_zero_options *o, const struct dl_event *ev,
@@ -170,6 +223,8 @@ enum dl_status dl_zero_prepare(const struct dl_zero_options *o, const struct dl_
 {
     const bool is_gathered = (ev->pass == DL_BACKWARD || ev->pass == DL_RECOMPUTE) && !o->reshard;
     if (o->stage < 3 || is_gathered) return DL_OK;
-    if (dl_zero_gathers_modules(o, dl_stack_setting(below))) return gather_matrices(o, ev, walk, below, err);
-    return ev->kind == DL_EV_LAYER ? begin_layer(o, ev, below, err) : DL_OK;
+    const bool by_matrix = dl_zero_gathers_modules(o, dl_stack_setting(below));
+    if (by_matrix && gather_matrices(o, ev, walk, below, err)) return err->status;
+    if (ev->kind == DL_EV_LAYER_DONE && ev->first_micro) return keep_near(ev, below, err);
+    return ev->kind == DL_EV_LAYER && !by_matrix ? begin_layer(o, ev, below, err) : DL_OK;
 }

@@ -6,10 +6,19 @@
 #include "strategies/zero_modules.h"
 
 struct dl_zero_options {
-    int64_t stage, prefetch, shard_ways, gather_bits;            /* prefetch -1, others 0: absent */
-    double live_parameters, reuse_parameters, bucket_parameters; /* 0: absent */
+    int64_t stage, prefetch, shard_ways, secondary_ways, gather_bits; /* prefetch -1, others 0: absent */
+    double live_parameters, reuse_parameters, bucket_parameters;      /* 0: absent */
     bool reshard;
 };
+
+/* Which parameters: of experts or others; and among whom they are cut: those who share the second copy, or all. */
+struct dl_zero_set {
+    bool of_experts, is_near;
+};
+static inline uint32_t dl_zero_shards(const struct dl_setting *s, struct dl_zero_set set)
+{
+    return set.is_near ? dl_secondary_shards(s, set.of_experts) : dl_shards(s, set.of_experts);
+}
 
 /* Matrices are gathered one by one; or layers, so many before the one at work is done. */
 bool dl_zero_gathers_modules(const struct dl_zero_options *o, const struct dl_setting *s);
@@ -17,10 +26,10 @@ uint32_t dl_zero_gathers_ahead(const struct dl_zero_options *o, const struct dl_
 struct dl_module_rules dl_zero_rules(const struct dl_zero_options *o, const struct dl_event *ev,
                                      const struct dl_setting *s);
 
-/* Parameters of one of the two sets that are cut; 0 where there are none, or one rank holds them. */
-double dl_zero_cut_parameters(const struct dl_event *of, const struct dl_setting *s, bool of_experts);
+/* Parameters of a set that are cut; 0 where there are none, or one rank holds them. */
+double dl_zero_cut_parameters(const struct dl_event *of, const struct dl_setting *s, struct dl_zero_set set);
 /* The event as a collective of those who cut among themselves. */
-enum dl_status dl_zero_exchange(struct dl_event ev, bool of_experts, double bytes, struct dl_stack *below,
+enum dl_status dl_zero_exchange(struct dl_event ev, struct dl_zero_set set, double bytes, struct dl_stack *below,
                                 struct dl_error *err);
 
 /* Those who give out parameters one after the other: no more than there are tensors; 0: all of them at once. */
@@ -28,7 +37,7 @@ uint32_t dl_zero_n_owners(const struct dl_zero_options *o, const struct dl_event
                           bool of_experts);
 /* Parameters of a set come to all, as the event says; and one pass from the form in which they travel to the other. */
 enum dl_status dl_zero_gather_set(const struct dl_zero_options *o, struct dl_event ev, const struct dl_event *of,
-                                  bool of_experts, struct dl_stack *below, struct dl_error *err);
+                                  struct dl_zero_set set, struct dl_stack *below, struct dl_error *err);
 enum dl_status dl_zero_convert(const struct dl_zero_options *o, const char *name, double parameters,
                                struct dl_stack *below, struct dl_error *err);
 /* Parameters before their use, in stage 3; matrix by matrix, the walk knows how far. */

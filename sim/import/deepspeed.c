@@ -13,7 +13,8 @@ static const char taken[] =
     "zero_optimization.reduce_bucket_size zero_optimization.stage3_max_live_parameters "
     "zero_optimization.stage3_max_reuse_distance zero_optimization.offload_optimizer.device "
     "zero_optimization.offload_optimizer.ratio zero_optimization.offload_param.device zero_optimization.cpu_offload "
-    "zero_optimization.zero_quantized_weights zero_optimization.mics_shard_size "
+    "zero_optimization.zero_quantized_weights zero_optimization.zero_hpz_partition_size "
+    "zero_optimization.mics_shard_size "
     "activation_checkpointing.cpu_checkpointing tensor_parallel.autotp_size pipeline.stages "
     "sequence_parallel_size";
 
@@ -38,7 +39,7 @@ static const struct dl_reason reasons[] = {
      "zero_optimization.allgather_partitions zero_optimization.allgather_bucket_size zero_optimization.reduce_scatter "
      "zero_optimization.contiguous_gradients zero_optimization.round_robin_gradients zero_optimization.sub_group_size "
      "zero_optimization.stage3_prefetch_bucket_size zero_optimization.stage3_param_persistence_threshold "
-     "zero_optimization.stage3_model_persistence_threshold zero_optimization.zero_hpz_partition_size "
+     "zero_optimization.stage3_model_persistence_threshold "
      "zero_optimization.zero_quantized_gradients zero_optimization.zero_quantized_nontrainable_weights "
      "zero_optimization.mics_hierarchical_params_gather zero_optimization.use_multi_rank_bucket_allreduce "
      "zero_optimization.offload_optimizer.* zero_optimization.offload_param.* communication_data_type "
@@ -244,6 +245,8 @@ static enum dl_status add_zero(const struct reading *r, json_t *strategy)
         if (bucket > 0) json_object_set_new(zero, "bucket_parameters", json_real(bucket));
         if (truth_at(r, "zero_optimization.zero_quantized_weights")) dl_put_count(zero, "gather_bits", 8);
     }
+    const double near = number_at(r, "zero_optimization.zero_hpz_partition_size", 1);
+    if (stage == 3 && near > 1) dl_put_count(zero, "secondary_ways", (int64_t)near);
     const double shard = number_at(r, "zero_optimization.mics_shard_size", 0);
     if (shard > 0) dl_put_count(zero, "shard_ways", (int64_t)shard);
     return DL_OK;

@@ -103,9 +103,10 @@ struct dl_template {
     struct dl_parts priced;      /* without; empty: as planned */
 };
 
-/* Forward, backward, weight gradient, and whichever of the last two completes a gradient, for the last micro-batch. */
+/* Forward, backward, weight gradient; whichever of the last two completes a gradient, for the last micro-batch; and the
+ * forward of the first one, where it differs. */
 enum dl_item_kind { DL_ITEM_F, DL_ITEM_B, DL_ITEM_W };
-enum { DL_TEMPLATE_LAST = 3, DL_N_TEMPLATES = 4 };
+enum { DL_TEMPLATE_LAST = 3, DL_TEMPLATE_FIRST = 4, DL_N_TEMPLATES = 5 };
 
 struct dl_item {
     enum dl_item_kind kind;

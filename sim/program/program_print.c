@@ -146,7 +146,8 @@ static void print_template(const struct printed *p, const struct dl_template *t)
 
 static void print_blocks(const struct printed *p, const struct dl_program *program)
 {
-    static const char *const kinds[DL_N_TEMPLATES] = {"forward", "backward", "weight gradient", "last gradient"};
+    static const char *const kinds[DL_N_TEMPLATES] = {"forward", "backward", "weight gradient", "last gradient",
+                                                      "first forward"};
     fputs("# before the first step\nbegin\n", p->out);
     for (size_t i = 0; i < program->begin.n; i++) print_memory_op(p, &program->begin, i);
     for (uint32_t i = 0; i < program->n_chunks * DL_N_TEMPLATES; i++) {

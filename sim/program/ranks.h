@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { DL_MOST_DIGITS = 24 };
+enum { DL_MOST_DIGITS = 25 };
 
 /* A set of digits: the bit 1 << i for digit i. */
 typedef uint32_t dl_digits;

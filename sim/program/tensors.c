@@ -13,6 +13,7 @@ const char *const dl_tensor_names[] = {
     [DL_TENSOR_DEFERRED] = "deferred",
     [DL_TENSOR_INPUT] = "input",
     [DL_TENSOR_GATHERED] = "gathered",
+    [DL_TENSOR_SECONDARY] = "secondary",
     [DL_TENSOR_PACKED] = "packed",
     [DL_TENSOR_NARROWED] = "narrowed",
     [DL_TENSOR_DEPTH] = "depth",

@@ -32,6 +32,7 @@ enum dl_tensor_kind {
     DL_TENSOR_DEFERRED,        /* of those of the head that come at the end of the step */
     DL_TENSOR_INPUT,           /* of the model, as it was before a cast */
     DL_TENSOR_GATHERED,        /* parameters that other ranks hold, as long as they are here */
+    DL_TENSOR_SECONDARY,       /* a second copy of parameters, cut among neighbours */
     DL_TENSOR_PACKED,          /* the same as they travel, where that is another form */
     DL_TENSOR_NARROWED,        /* the same as products take them, while their layer works */
     DL_TENSOR_DEPTH,           /* weights of the other layers of a grid of ranks */

@@ -6,7 +6,8 @@
 
 const char *dl_work_kind_name(int kind)
 {
-    static const char *const names[] = {"forward", "backward", "weight gradient", "last gradient", "end of the step"};
+    static const char *const names[] = {"forward",       "backward",      "weight gradient",
+                                        "last gradient", "first forward", "end of the step"};
     return names[kind];
 }
 

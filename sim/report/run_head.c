@@ -67,6 +67,7 @@ static void print_setting(const struct dl_job *job)
     if (s->chunks > 1) printf(" with %u chunks", s->chunks);
     if (s->zero_asked) printf("%sZeRO stage %u", before(&line), s->zero_asked);
     if (s->zero_asked && s->shard_ways) printf(" over %u", s->shard_ways);
+    if (s->secondary_ways) printf(", a second copy of parameters over %u", s->secondary_ways);
     for (const struct dl_stack *level = job->stack; level->strategy; level++)
         if (level->strategy->tell) level->strategy->tell(level->options, say, &line);
     if (s->servers) printf("%s%u parameter server%s", before(&line), s->servers, s->servers == 1 ? "" : "s");

@@ -162,9 +162,9 @@ static const struct {
                 " wants 0 from 0\n",
      2, 6},
     {"a stage that hands on to itself needs no network",
-     ONE_RANK "stage 0 chunks 2 tags 1\nblock 0\nwork cause compute device_s 1 name a\nblock 4\n"
+     ONE_RANK "stage 0 chunks 2 tags 1\nblock 0\nwork cause compute device_s 1 name a\nblock 5\n"
               "work cause compute device_s 2 name b\n" FORWARD " gives 0 to 0\n"
-              "item forward micro 0 chunk 1 block 4 wants 0 from 0\n",
+              "item forward micro 0 chunk 1 block 5 wants 0 from 0\n",
      1, 3},
     {"who sends waits for the delivery where sends are batched",
      TWO_STAGES "sends batched\n"
@@ -300,7 +300,7 @@ static const struct {
      "test.txt:6: '-1' is not a number that can stand here"},
     {ONE_RANK "stage 0 tags 0\nblock 0\nwork cause compute device_s 1 speed 2 name a\n",
      "test.txt:6: 'speed' means nothing here"},
-    {ONE_RANK "stage 0 tags 0\nblock 4\n", "test.txt:5: '4' is not a number that can stand here"},
+    {ONE_RANK "stage 0 tags 0\nblock 5\n", "test.txt:5: '5' is not a number that can stand here"},
     {ONE_RANK "stage 1 tags 0\n", "test.txt:4: '1' is not the next stage"},
     {"dlsim program 1\ndigit data values 3 stride 1 replicas\ndigit stage values 1 stride 3 stages\nsends "
      "asynchronous\n"

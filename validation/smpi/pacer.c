@@ -58,13 +58,24 @@ static bool completes_gradients(const struct dl_pacer *p, const struct dl_item *
     return true;
 }
 
+static bool is_first_forward(const struct dl_pacer *p, const struct dl_item *item)
+{
+    const struct dl_item *const items = p->train->schedule.items[p->train->at[DL_AXIS_PIPELINE]];
+    if (!p->train->s->first_forward_differs || item->kind != DL_ITEM_F) return false;
+    for (const struct dl_item *earlier = items; earlier < item; earlier++)
+        if (earlier->kind == DL_ITEM_F && earlier->chunk == item->chunk) return false;
+    return true;
+}
+
 void dl_pacer_begin(struct dl_pacer *p, const struct dl_item *item)
 {
     const struct dl_program *const program = &p->session.lowered.programs[p->train->at[DL_AXIS_PIPELINE]];
     p->next = 0;
     p->at = &program->end;
     if (!item) return;
-    const int kind = completes_gradients(p, item) ? DL_TEMPLATE_LAST : (int)item->kind;
+    const int kind = completes_gradients(p, item) ? DL_TEMPLATE_LAST
+                     : is_first_forward(p, item)  ? DL_TEMPLATE_FIRST
+                                                  : (int)item->kind;
     p->at = program->items[item->chunk * DL_N_TEMPLATES + kind];
 }
 

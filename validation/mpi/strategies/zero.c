@@ -21,6 +21,8 @@ static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, st
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'shard_ways' is not trained; leave it out");
     if (dl_option_number(level, "gather_bits") > 0)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'gather_bits' is not trained; leave it out");
+    if (t->s->secondary_ways)
+        return dl_fail(err, DL_IMPOSSIBLE, level->where, "'secondary_ways' is not trained; leave it out");
     if (t->s->zero_stage == 3 && !dl_option_number(level, "reshard"))
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'reshard' must be true to be trained");
     if (t->s->zero_stage == 2 && dl_keeps_shards(t->s))
