@@ -15,9 +15,9 @@
 
 struct options {
     double array, arrays, matrix_fraction, bandwidth_fraction, buffer_bytes, vector_flop_per_s, attention_rows,
-        group_rows;
+        group_rows, backward_products;
 };
-static const struct options defaults = {0};
+static const struct options defaults = {.backward_products = 5};
 static const struct dl_field fields[] = {
     {"array", DL_NUMBER, offsetof(struct options, array), 4, 4096, false, NULL, "rows and columns of an array"},
     {"arrays", DL_NUMBER, offsetof(struct options, arrays), 1, 1e6, false, NULL, "arrays of the device"},
@@ -35,6 +35,9 @@ static const struct dl_field fields[] = {
     {"group_rows", DL_NUMBER, offsetof(struct options, group_rows), 0, 1e6, true, NULL,
      "tokens that a grouped product of experts goes through together: where two experts share such a tile, it is "
      "computed for each; of cores that have all experts, those of all cores; 0 if absent"},
+    {"backward_products", DL_NUMBER, offsetof(struct options, backward_products), 5, 7, true, NULL,
+     "products of an attention kernel backward: 5 in one pass, 7 where one pass is for queries and another for keys "
+     "and values, both of which compute scores and their gradients; 5 if absent"},
 };
 
 /* A vector register has 8 rows (Norrie et al. 2021), so that many rows flow together. */
@@ -124,14 +127,21 @@ static double keys_of(const struct options *o, const struct dl_kernel *k)
     return fmax(k->n, rows * visited / blocks);
 }
 
-/* Scores, context; backward scores again and four more. The scores stay in the buffers. */
+/* Backward: the scores again and their gradients, from which those of queries, keys and values come. A pass of its own
+ * for queries computes the first two once more. */
+static double backward_s(const struct options *o, double scores_s, double context_s)
+{
+    return (o->backward_products - 3) * scores_s + 3 * context_s;
+}
+
+/* Scores, context. The scores stay in the buffers. */
 static double blocks_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct options *const o = d->options;
     const double flop_per_s = d->peak_flop_per_s[precision], keys = keys_of(o, k);
     const double scores_s = product_s(d, k->batch, k->m, keys, k->k, flop_per_s);
     const double context_s = product_s(d, k->batch, k->m, k->k, keys, flop_per_s);
-    const double matrix_s = k->backward ? 2 * scores_s + 3 * context_s : scores_s + context_s;
+    const double matrix_s = k->backward ? backward_s(o, scores_s, context_s) : scores_s + context_s;
     const double vector_s = k->batch * k->m * keys * vector_flop_per_score / o->vector_flop_per_s;
     return fmax(computed_share(o, k) * fmax(matrix_s, vector_s), memory_s(d, dl_kernel_bytes(k, precision)));
 }

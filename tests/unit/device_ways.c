@@ -52,6 +52,20 @@ START_TEST(squares_that_a_mask_hides_in_part_are_computed)
 }
 END_TEST
 
+/* Two of five products backward are computed in both passes, if queries have one of their own. On the TPU v5p all five
+ * take as long, and arrays longer than vectors. */
+START_TEST(a_pass_for_queries_computes_scores_again)
+{
+    open_device("tpu-v5p");
+    const struct dl_kernel backward = {
+        .kind = DL_KERNEL_ATTENTION, .backward = true, .batch = 64, .m = 4096, .n = 4096, .k = 128, .kv_share = 1};
+    change_device("figures.backward_products=5");
+    const double one_pass_s = seconds(backward);
+    change_device("figures.backward_products=7");
+    ck_assert_double_eq_tol(seconds(backward) / one_pass_s, 7.0 / 5, 1e-3);
+}
+END_TEST
+
 /* A window of up to 1 + 2048 keys reaches the block of 2048 before: of 4 x 4 blocks seven are gone through, with one
  * more key nine; four, if a query sees itself alone, and ten, all causal ones, if it sees all before it. */
 START_TEST(blocks_that_a_window_reaches_are_computed)
@@ -240,6 +254,7 @@ static void add(TCase *tests)
 {
     tcase_add_test(tests, systolic_arrays_are_filled_by_squares);
     tcase_add_test(tests, squares_that_a_mask_hides_in_part_are_computed);
+    tcase_add_test(tests, a_pass_for_queries_computes_scores_again);
     tcase_add_test(tests, a_window_never_takes_longer);
     tcase_add_test(tests, blocks_that_a_window_reaches_are_computed);
     tcase_add_test(tests, tiles_that_two_experts_share_are_computed_for_both);
