@@ -264,6 +264,28 @@ START_TEST(ways_of_adapters_that_are_not_told_follow_from_batch_and_device)
 }
 END_TEST
 
+START_TEST(adapters_of_a_round_ran_as_its_code)
+{
+#define BLACKWELL(id, round, device, devices, batch, cp)                                                               \
+    MLPERF_LORA(id, round, "NVIDIA Blackwell " device, devices, batch, "1", "1", cp)
+    read_text(
+        MLPERF_HEAD BLACKWELL("a", "v5.0", "GPU (B200-SXM-180GB)", "8", "8",
+                              "1") BLACKWELL("b", "v5.1", "GPU (B200-SXM-180GB)", "8", "8", "1")
+            BLACKWELL("c", "v5.1", "GPU (B200-SXM-180GB)", "64", "8", "8") BLACKWELL(
+                "d", "v5.1", "Ultra GPU (GB300)", "8", "8",
+                "1") "e,llama2_70b_lora,v5.1,closed,x,s,NVIDIA Blackwell GPU (GB200),8,2,8,1,8192,1.2,log,,10,1,,,1,,,,"
+                     "True,,,,,,x\n");
+    ck_assert_msg(!err.status, "%s", err.text);
+    static const char *const software[] = {"mlperf-lora", "mlperf-lora-fused-stored", "mlperf-lora-fused",
+                                           "mlperf-lora-fused", "mlperf-lora-fused"};
+    ck_assert_uint_eq(rows.n, DL_COUNT(software));
+    for (size_t i = 0; i < rows.n; i++) {
+        ck_assert_str_eq(rows.items[i].software, software[i]);
+        ck_assert_str_eq(rows.items[i].precision, i == 4 ? "nvfp4" : "fp8");
+    }
+}
+END_TEST
+
 /* Two tables with the same columns: one knows a share of peak, of the other all lines are rows of shipped tables. */
 START_TEST(tables_with_the_same_columns_are_told_by_their_ids)
 {
@@ -317,6 +339,7 @@ int main(void)
     tcase_add_test(tests, smaller_tables_are_told_by_their_set);
     tcase_add_test(tests, lines_of_others_run_as_the_code_of_their_time);
     tcase_add_test(tests, ways_of_adapters_that_are_not_told_follow_from_batch_and_device);
+    tcase_add_test(tests, adapters_of_a_round_ran_as_its_code);
     tcase_add_test(tests, tables_with_the_same_columns_are_told_by_their_ids);
     tcase_add_test(tests, a_table_without_a_line_to_simulate_says_why);
     tcase_add_test(tests, a_description_is_of_all_columns);
