@@ -1,5 +1,6 @@
-/* eager_passes.c - Megatron-DeepSpeed, on Intel GPUs too, nanotron, Paxml and transformers: the bytes that their files
- * say kernels move, against the operations of PyTorch that their code calls, each with what it reads and writes. */
+/* eager_passes.c - Megatron-DeepSpeed, on Intel GPUs too, nanotron, NeMo, Paxml and transformers: the bytes that their
+ * files say kernels move, against the operations of PyTorch that their code calls, each with what it reads and writes.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -106,6 +107,21 @@ START_TEST(passes_of_the_code_are_those_of_the_file)
     check("swiglu, backward", moved(&s, DL_ITEM_B, "activation"), swiglu_gradient_bytes(), 1e-9);
     check("repeated keys", beside(arena, DL_ITEM_F, "attention", 0.42), repeat_bytes(),
           0.05); /* 3 to 8 queries a key */
+    dl_session_close(&s);
+    dl_arena_free(arena);
+}
+END_TEST
+
+/* pow(relu(x), 2) that nothing fuses: both read and write; backward a power of 1, times 2, times the gradient, and
+ * ReLU's gradient from its result. */
+START_TEST(squares_of_relu_in_nemo_are_not_one_kernel)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_session s;
+    const double elements = (double)TOKENS * FFN, backward = (2 + 2 + 3 + 3) * bf16 * elements;
+    open_with(&s, arena, "nemo-2025", "workload.activation=\"squared_relu\"");
+    check("squared ReLU", moved(&s, DL_ITEM_F, "activation"), (2 + 2) * bf16 * elements, 1e-9);
+    check("squared ReLU, backward", moved(&s, DL_ITEM_B, "activation"), backward, 2e-3);
     dl_session_close(&s);
     dl_arena_free(arena);
 }
@@ -262,6 +278,7 @@ int main(void)
     Suite *const suite = suite_create("eager_passes");
     TCase *const tests = tcase_create("bytes");
     tcase_add_test(tests, passes_of_the_code_are_those_of_the_file);
+    tcase_add_test(tests, squares_of_relu_in_nemo_are_not_one_kernel);
     tcase_add_test(tests, gradients_of_slices_are_as_large_as_what_was_cut);
     tcase_add_loop_test(tests, attention_of_few_heads_leaves_cores_idle, 0, 2);
     tcase_add_loop_test(tests, whole_gradients_are_passed_over_at_the_end, 0, (int)DL_COUNT(buckets));
