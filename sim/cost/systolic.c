@@ -15,9 +15,10 @@
 
 struct options {
     double array, arrays, matrix_fraction, bandwidth_fraction, buffer_bytes, vector_flop_per_s, attention_rows,
-        group_rows, backward_products;
+        group_rows, backward_products, vector_flop_per_score;
 };
-static const struct options defaults = {.backward_products = 5};
+/* A score: the exponential, as a polynomial, with maximum and sum; an estimate. */
+static const struct options defaults = {.backward_products = 5, .vector_flop_per_score = 12};
 static const struct dl_field fields[] = {
     {"array", DL_NUMBER, offsetof(struct options, array), 4, 4096, false, NULL, "rows and columns of an array"},
     {"arrays", DL_NUMBER, offsetof(struct options, arrays), 1, 1e6, false, NULL, "arrays of the device"},
@@ -38,13 +39,14 @@ static const struct dl_field fields[] = {
     {"backward_products", DL_NUMBER, offsetof(struct options, backward_products), 5, 7, true, NULL,
      "products of an attention kernel backward: 5 in one pass, 7 where one pass is for queries and another for keys "
      "and values, both of which compute scores and their gradients; 5 if absent"},
+    {"vector_flop_per_score", DL_NUMBER, offsetof(struct options, vector_flop_per_score), 1, 1000, true, NULL,
+     "operations of the vector units for a score of attention: its exponential, maximum, sum; 12 if absent"},
 };
 
 /* A vector register has 8 rows (Norrie et al. 2021), so that many rows flow together. */
 static const double rows_at_once = 8;
-/* Estimates of what a vector unit does: a few operations for an element of a norm or an activation; for a score of
- * attention the exponential, as a polynomial, with maximum and sum. */
-static const double vector_flop_per_element = 4, vector_flop_per_score = 12;
+/* An estimate of what a vector unit does: a few operations for an element of a norm or an activation. */
+static const double vector_flop_per_element = 4;
 
 static double padded(double x, double to) { return ceil(x / to) * to; }
 
@@ -142,7 +144,7 @@ static double blocks_s(const struct dl_device *d, const struct dl_kernel *k, enu
     const double scores_s = product_s(d, k->batch, k->m, keys, k->k, flop_per_s);
     const double context_s = product_s(d, k->batch, k->m, k->k, keys, flop_per_s);
     const double matrix_s = k->backward ? backward_s(o, scores_s, context_s) : scores_s + context_s;
-    const double vector_s = k->batch * k->m * keys * vector_flop_per_score / o->vector_flop_per_s;
+    const double vector_s = k->batch * k->m * keys * o->vector_flop_per_score / o->vector_flop_per_s;
     return fmax(computed_share(o, k) * fmax(matrix_s, vector_s), memory_s(d, dl_kernel_bytes(k, precision)));
 }
 

@@ -66,6 +66,20 @@ START_TEST(a_pass_for_queries_computes_scores_again)
 }
 END_TEST
 
+/* Forward on the TPU v6e vectors take longer than its arrays, so that twice the operations take twice as long. */
+START_TEST(vectors_compute_each_score)
+{
+    open_device("tpu-v6e");
+    const struct dl_kernel forward = {
+        .kind = DL_KERNEL_ATTENTION, .batch = 64, .m = 4096, .n = 4096, .k = 128, .kv_share = 1};
+    change_device("figures.vector_flop_per_score=20");
+    const double some_s = seconds(forward), flop = 64.0 * 4096 * 4096 * 20;
+    ck_assert_double_eq_tol(some_s, flop / figure("vector_flop_per_s"), 1e-9);
+    change_device("figures.vector_flop_per_score=40");
+    ck_assert_double_eq_tol(seconds(forward) / some_s, 2, 1e-9);
+}
+END_TEST
+
 /* A window of up to 1 + 2048 keys reaches the block of 2048 before: of 4 x 4 blocks seven are gone through, with one
  * more key nine; four, if a query sees itself alone, and ten, all causal ones, if it sees all before it. */
 START_TEST(blocks_that_a_window_reaches_are_computed)
@@ -255,6 +269,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, systolic_arrays_are_filled_by_squares);
     tcase_add_test(tests, squares_that_a_mask_hides_in_part_are_computed);
     tcase_add_test(tests, a_pass_for_queries_computes_scores_again);
+    tcase_add_test(tests, vectors_compute_each_score);
     tcase_add_test(tests, a_window_never_takes_longer);
     tcase_add_test(tests, blocks_that_a_window_reaches_are_computed);
     tcase_add_test(tests, tiles_that_two_experts_share_are_computed_for_both);
