@@ -215,7 +215,9 @@ double dl_gradient_bytes(const struct dl_setting *setting)
     const double bytes = dl_precision_bytes(setting->precision);
     const struct dl_software *const software = setting->software;
     const bool is_bf16 = setting->precision == DL_BF16;
+    const bool has_own = is_bf16 && setting->zero_stage >= 2 && software->bf16_zero_gradient_bytes > 0;
     if (setting->is_pure) return bytes;
+    if (has_own) return fmax(software->bf16_zero_gradient_bytes, bytes);
     return fmax(is_bf16 ? software->bf16_gradient_bytes : software->gradient_bytes, bytes);
 }
 

@@ -186,9 +186,12 @@ static void count_tokens(struct dl_sink *s, const struct dl_event *ev, bool drai
     if (is_new && drains && !ev->is_replayed && !ev->is_even) add_drain(s->into);
 }
 
-static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
+static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *asked, struct dl_error *err)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
+    struct dl_event as_done = *asked;
+    const struct dl_event *const ev = &as_done;
+    as_done.async &= !setting->software->waits_for_collectives;
     const bool in_lockstep = !(ev->members.digits & ~(dl_in_lockstep(setting) | DL_ALONG_EXPERTS));
     assert(!ev->async || !ev->members.is_pair);
     const struct dl_software *const software = setting->software;
@@ -202,8 +205,8 @@ static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *e
 
 static enum dl_status add_compute(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
-    const bool is_apart =
-        dl_sink_place(s, ev) != s->into; /* where weight gradients come later nothing goes beside them */
+    /* Where weight gradients come later nothing goes beside them. */
+    const bool is_apart = dl_sink_place(s, ev) != s->into || s->request->job->setting.software->waits_for_collectives;
     const size_t kernel = s->into->n_instructions;
     const double seconds = add_kernel(s, ev);
     if (ev->bytes <= 0) return DL_OK;

@@ -13,8 +13,8 @@ const char *const dl_dispatches[] = {"to_experts", "to_nodes", NULL}; /* as enum
 
 struct options {
     struct dl_ring_code ring;
-    double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes,
-        bf16_gradient_bytes; /* the last 0: absent */
+    double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes, bf16_gradient_bytes,
+        bf16_zero_gradient_bytes; /* the last two 0: absent */
     double dispatch_fraction, dispatch_between_s, dispatch_overlap_fraction, communication_fraction;
     double host_s_per_group_launch, linear_host_s, dispatch_s, collective_host_s, batch_host_s, send_host_s,
         gather_part_host_s, vector_part_host_s, collective_rank_host_s, collective_near_fraction, send_messages,
@@ -24,8 +24,8 @@ struct options {
         drains_at_waits, drains_at_dispatch, drains_after_dispatch, dispatches_by_maps, drains_at_batches,
         drains_at_recompute, recomputes_needed, weights_in_activation, drains_at_end, dropout, gathers_stage_2,
         gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks, keeps_fragments,
-        flat_gathers, waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer,
-        gathers_key_heads, unfused_wide_groups;
+        flat_gathers, waits_for_scatters, waits_for_collectives, gathers_modules, casts_gathered, projections_apart,
+        fused_optimizer, gathers_key_heads, unfused_wide_groups;
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gather_launches, gemm_workspaces,
@@ -76,6 +76,8 @@ static const struct dl_field fields[] = {
      "bytes of a gradient as accumulated and communicated; 4 if absent"},
     {"bf16_gradient_bytes", DL_NUMBER, offsetof(struct options, bf16_gradient_bytes), 1, 8, true, NULL,
      "the same where GEMMs are in bf16; gradient_bytes if absent"},
+    {"bf16_zero_gradient_bytes", DL_NUMBER, offsetof(struct options, bf16_zero_gradient_bytes), 1, 8, true, NULL,
+     "the same with stage 2 or 3 of ZeRO; bf16_gradient_bytes if absent"},
     {"bucket_moves", DL_NUMBER, offsetof(struct options, bucket_moves), 0, 100, true, NULL,
      "below stage 3 of ZeRO: elements moved per gradient that replicas sum (into buckets, scaling, out of buckets, "
      "checks of all); 0 if absent"},
@@ -137,6 +139,8 @@ static const struct dl_field fields[] = {
      "the same after each block of the backward, to add up gradients; 0 if absent"},
     {"waits_for_scatters", DL_BOOL, offsetof(struct options, waits_for_scatters), 0, 0, true, NULL,
      "stage 3 of ZeRO scatters gradients before the backward goes on, not beside it; false if absent"},
+    {"waits_for_collectives", DL_BOOL, offsetof(struct options, waits_for_collectives), 0, 0, true, NULL,
+     "devices execute no kernel during a collective, whatever strategies overlap; false if absent"},
     {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
      "host time to load a micro-batch before its forward; 0 if absent"},
     {"loader_workers", DL_NUMBER, offsetof(struct options, loader.workers), 1, 1e6, true, NULL,
@@ -333,6 +337,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gradient_bytes = o.gradient_bytes,
                                 .bf16_gradient_bytes =
                                     o.bf16_gradient_bytes > 0 ? o.bf16_gradient_bytes : o.gradient_bytes,
+                                .bf16_zero_gradient_bytes = o.bf16_zero_gradient_bytes,
                                 .bucket_moves = o.bucket_moves,
                                 .gradients_whole = o.gradients_whole,
                                 .accumulates = (enum dl_accumulates)o.accumulates,
@@ -351,6 +356,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .vector_part_host_s = o.vector_part_host_s,
                                 .ring = o.ring,
                                 .waits_for_scatters = o.waits_for_scatters,
+                                .waits_for_collectives = o.waits_for_collectives,
                                 .batch_host_s = o.batch_host_s,
                                 .loader = o.loader,
                                 .host_spread_fraction = o.host_spread_fraction,

@@ -46,10 +46,11 @@ struct dl_software {
     struct dl_operand_rules operands; /* of products in narrow precisions */
     struct dl_lacks lacks;            /* what `search` does not propose */
     enum dl_pure pure;
-    double gradient_bytes;      /* per parameter, as accumulated, of a model that is not pure */
-    double bf16_gradient_bytes; /* where products are in bf16 */
-    double bucket_moves;        /* elements moved for each gradient that replicas sum, below stage 3 of ZeRO */
-    bool gradients_whole;       /* stage 1 of ZeRO gives every replica all sums, not only those of its part */
+    double gradient_bytes;           /* per parameter, as accumulated, of a model that is not pure */
+    double bf16_gradient_bytes;      /* where products are in bf16 */
+    double bf16_zero_gradient_bytes; /* and with stages 2 and 3 of ZeRO */
+    double bucket_moves;             /* elements moved for each gradient that replicas sum, below stage 3 of ZeRO */
+    bool gradients_whole;            /* stage 1 of ZeRO gives every replica all sums, not only those of its part */
     enum dl_accumulates accumulates;
     uint32_t zero_in_pipeline;     /* the highest stage of ZeRO that it allows beside a pipeline */
     bool gathers_stage_2;          /* parameters layer by layer in the forward, as stage 3, kept for the backward */
@@ -69,6 +70,7 @@ struct dl_software {
                                         after the update; 0: they are gathered with the matrices */
     struct dl_ring_code ring;        /* of context ranks */
     bool waits_for_scatters;         /* stage 3 of ZeRO: kernels do not go beside them */
+    bool waits_for_collectives;      /* nothing goes beside any collective */
     double batch_host_s;             /* of the host, to get a micro-batch before its forward */
     struct dl_loader {
         double workers;                             /* of a device, that unpack samples side by side */

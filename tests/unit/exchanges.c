@@ -91,6 +91,28 @@ START_TEST(replicas_exchange_their_volumes)
 }
 END_TEST
 
+/* Where GEMMs are in bf16: with stages 2 and 3 gradients may have another width than without. */
+START_TEST(gradients_may_be_narrower_with_shards)
+{
+    static const struct {
+        const char *stack;
+        double gathers, scatters, gradient_bytes;
+    } cases[] = {{ZERO("'stage':1"), 1, 1, 4}, {ZERO("'stage':2"), 1, 3, 2}, {ZERO("'stage':3"), 2 * 3, 3, 2}};
+    struct dl_session t;
+    const struct training_outcome outcome =
+        play(&t, &(struct step){.software = "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':0,"
+                                            "'collective_host_s':0,'gradient_bytes':4,'bf16_zero_gradient_bytes':2,"
+                                            "'attention':'flash'}",
+                                .workload = FOUR_BLOCKS,
+                                .head = BATCH ",'precision':'bf16'",
+                                .stack = cases[_i].stack});
+    const double each = cases[_i].gathers * 2 + cases[_i].scatters * cases[_i].gradient_bytes;
+    check_close(cases[_i].stack, outcome.busiest_s * SLOW_BYTES_PER_S,
+                once(replicas, dl_model_parameters(&t.model) * each), exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
 static double expert_parameters(const struct dl_model *m)
 {
     double sum = 0;
@@ -232,6 +254,7 @@ int main(void)
     Suite *const suite = suite_create("exchanges");
     TCase *const tests = tcase_create("exchanges");
     tcase_add_loop_test(tests, replicas_exchange_their_volumes, 0, (int)DL_COUNT(volume_cases));
+    tcase_add_loop_test(tests, gradients_may_be_narrower_with_shards, 0, 3);
     tcase_add_loop_test(tests, shards_hold_experts_and_context, 0, 5);
     tcase_add_test(tests, top_k_sends_values_and_their_places);
     tcase_add_loop_test(tests, servers_share_what_all_workers_send, 0, 6);

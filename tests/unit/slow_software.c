@@ -133,6 +133,19 @@ START_TEST(kernels_may_wait_for_scatters)
 }
 END_TEST
 
+/* And none goes beside gathers: all of forward and backward, and of scatters, are added. */
+START_TEST(kernels_may_wait_for_all_collectives)
+{
+    static const char stack[] = DATA ",{\"name\":\"zero\",\"stage\":3}";
+    static const char head[] = "\"devices\":8,\"global_batch\":512,\"microbatch\":64,\"precision\":\"bf16\",";
+    const struct answer scatters = run(stack, head, no_overlap, "software.waits_for_scatters=true"),
+                        all = run(stack, head, no_overlap, "software.waits_for_collectives=true");
+    const double ends = 0.2; /* of the parameters, whose gathers nothing hides */
+    const double least_s = (1 - ends) * 2 * 2 * all.parameters * 7 / 8 / 450e9;
+    ck_assert_double_gt(all.step_s - scatters.step_s, least_s);
+}
+END_TEST
+
 /* The first micro-batch goes through all stages and back: twice three sends, each so many messages. */
 START_TEST(sends_are_several_messages)
 {
@@ -247,6 +260,7 @@ int main(void)
     tcase_add_test(tests, gathered_and_scattered_parts_are_copied_one_by_one);
     tcase_add_test(tests, vectors_that_stay_are_copied_one_by_one);
     tcase_add_test(tests, kernels_may_wait_for_scatters);
+    tcase_add_test(tests, kernels_may_wait_for_all_collectives);
     tcase_add_test(tests, sends_are_several_messages);
     tcase_add_test(tests, outputs_sent_in_parts_are_gathered_again);
     tcase_add_test(tests, shapes_of_parts_are_messages_that_the_host_waits_for);
