@@ -179,11 +179,19 @@ static void add_wait(struct dl_sink *s, const struct dl_event *ev)
 }
 
 /* Tokens are counted when they are about to travel, or stay, and perhaps when they have come; backward that is known.
- */
+ * Trips that go on beside another micro-batch have its forward in every backward, layer by layer, with its wait. */
 static void count_tokens(struct dl_sink *s, const struct dl_event *ev, bool drains)
 {
-    const bool is_new = ev->over == DL_TO_EXPERTS && (ev->pass == DL_FORWARD || ev->pass == DL_RECOMPUTE);
-    if (is_new && drains && !ev->is_replayed && !ev->is_even) add_drain(s->into);
+    const bool is_new = ev->pass == DL_FORWARD || ev->pass == DL_RECOMPUTE || (ev->async && ev->pass == DL_BACKWARD);
+    if (is_new && ev->over == DL_TO_EXPERTS && drains && !ev->is_replayed && !ev->is_even) add_drain(s->into);
+}
+
+/* A block of which trips overlap has a part for each trip and for what lies between, with streams and events. */
+static void cut_into_parts(struct dl_sink *s, const struct dl_event *ev)
+{
+    const double host_s = s->request->job->setting.software->overlap_host_s;
+    if (ev->over != DL_TO_EXPERTS || host_s == 0 || ev->is_replayed) return;
+    dl_template_add(s->into, &(struct dl_instruction){.name = "parts", .host_s = host_s});
 }
 
 static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *asked, struct dl_error *err)
@@ -195,6 +203,7 @@ static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *a
     const bool in_lockstep = !(ev->members.digits & ~(dl_in_lockstep(setting) | DL_ALONG_EXPERTS));
     assert(!ev->async || !ev->members.is_pair);
     const struct dl_software *const software = setting->software;
+    if (in_lockstep && ev->async) cut_into_parts(s, ev);
     if (ev->members.digits == dl_along_experts(setting)) count_tokens(s, ev, software->drains_at_dispatch);
     if (in_lockstep && ev->async) return dl_sink_beside_layer(s, ev, err);
     if (!in_lockstep) add_exchange(s, ev);

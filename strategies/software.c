@@ -15,7 +15,7 @@ struct options {
     struct dl_ring_code ring;
     double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes, bf16_gradient_bytes,
         bf16_zero_gradient_bytes; /* the last two 0: absent */
-    double dispatch_fraction, dispatch_between_s, dispatch_overlap_fraction, communication_fraction;
+    double dispatch_fraction, dispatch_between_s, dispatch_overlap_fraction, overlap_host_s, communication_fraction;
     double host_s_per_group_launch, linear_host_s, dispatch_s, collective_host_s, batch_host_s, send_host_s,
         gather_part_host_s, vector_part_host_s, collective_rank_host_s, collective_near_fraction, send_messages,
         part_moves; /* the first -1: absent */
@@ -194,6 +194,8 @@ static const struct dl_field fields[] = {
      "absent"},
     {"dispatch_overlap_fraction", DL_NUMBER, offsetof(struct options, dispatch_overlap_fraction), 0, 1, true, NULL,
      "share of a trip of tokens that goes on beside work with `overlap` of the strategy expert; 1 if absent"},
+    {"overlap_host_s", DL_NUMBER, offsetof(struct options, overlap_host_s), 0, 1, true, NULL,
+     "host time of each pass of a block whose trips of tokens overlap, beside its launches; 0 if absent"},
     {"dispatch_between_s", DL_NUMBER, offsetof(struct options, dispatch_between_s), 0, 1, true, NULL,
      "where tokens are sent to nodes: device time of each trip that leaves a node, beside dispatch_s; 0 if absent"},
     {"overlaps_tensor", DL_BOOL, offsetof(struct options, overlaps_tensor), 0, 0, true, NULL,
@@ -365,6 +367,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .dispatch_fraction = o.dispatch_fraction,
                                 .dispatch_between_s = o.dispatch_between_s,
                                 .dispatch_overlap_fraction = o.dispatch_overlap_fraction,
+                                .overlap_host_s = o.overlap_host_s,
                                 .gathers_modules = o.gathers_modules,
                                 .gathers_ahead = (uint32_t)o.gathers_ahead,
                                 .overlaps_tensor = o.overlaps_tensor,

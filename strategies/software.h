@@ -88,6 +88,7 @@ struct dl_software {
     double dispatch_s;                /* of the device, for a trip to nodes, beside what travels */
     double dispatch_fraction;         /* of the bandwidth of a collective, inside a node */
     double dispatch_overlap_fraction; /* of a trip, that goes on beside work where trips overlap */
+    double overlap_host_s;            /* of the host, for each pass of a block whose trips overlap */
     double communication_fraction;    /* of a device's units, kept for it: others are never slowed by it; 0: none */
     double dispatch_between_s;        /* of the device, for a trip that leaves its node, beside dispatch_s */
     bool gathers_modules;             /* in stage 3 of ZeRO: matrices one by one, not layers */

@@ -296,6 +296,33 @@ START_TEST(a_part_of_a_trip_may_be_waited_for)
 }
 END_TEST
 
+/* A backward has a forward beside it then, layer by layer, whose wait it shares; and blocks are cut into parts. */
+START_TEST(where_trips_overlap_the_host_waits_backward_too)
+{
+    static const struct {
+        const char *expert;
+        uint32_t waits[2], parts; /* of a layer forward and backward, and in each of both */
+    } cases[] = {{"", {1, 0}, 0}, {",'overlap':true", {1, 1}, 1}, {",'overlap':true,'even':true", {0, 0}, 1}};
+    const double parts_s = 3e-4;
+    char stack[200];
+    struct dl_session t;
+    snprintf(stack, sizeof stack, "{'name':'expert','ways':2,'dispatch':'to_experts'%s},{'name':'data'}",
+             cases[_i].expert);
+    open_step(&t, &(struct step){.system = FAST_SYSTEM,
+                                 .software = SOFTWARE(",'drains_at_dispatch':true,'overlap_host_s':3e-4"),
+                                 .workload = MODEL,
+                                 .head = "'global_batch':16,'microbatch':2,'devices':4",
+                                 .stack = stack});
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        const uint32_t for_batch = kind == DL_ITEM_F;
+        ck_assert_uint_eq(count_drains(&t, (enum dl_item_kind)kind),
+                          for_batch + LAYERS * cases[_i].waits[kind == DL_ITEM_B]);
+        check_close("parts", host_s_of(&t, kind, "parts"), LAYERS * cases[_i].parts * parts_s, exactly);
+    }
+    dl_session_close(&t);
+}
+END_TEST
+
 /* Once forward and once backward for each linear layer, and for all experts of a rank together. */
 START_TEST(linear_layers_take_the_host_beside_their_launches)
 {
@@ -327,6 +354,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("graphs");
     tcase_add_test(tests, what_depends_on_counts_is_not_replayed);
+    tcase_add_loop_test(tests, where_trips_overlap_the_host_waits_backward_too, 0, 3);
     tcase_add_loop_test(tests, what_graphs_are_given_is_copied, 0, 4);
     tcase_add_test(tests, a_step_that_is_one_graph_needs_no_host);
     tcase_add_test(tests, a_graph_of_the_passes_leaves_the_optimizer_to_the_host);

@@ -85,9 +85,10 @@ START_TEST(steps_of_a_release_ran_as_its_recipes_say)
 {
     read_text(BRIDGE_HEAD BRIDGE_LINE("1", "26.04", "GB300", "Qwen3_235B_a22B", "1,4,,1,32,12", "MXFP8")
                   BRIDGE_LINE("2", "26.06", "GB300", "Qwen3_235B_a22B", "1,4,,1,32,n/a", "MXFP8")
-                      BRIDGE_LINE("3", "26.06", "H100", "DeepSeekV4", "1,1,,1,8,n/a", "FP8"));
+                      BRIDGE_LINE("3", "26.06", "H100", "DeepSeekV4", "1,1,,1,8,n/a", "FP8")
+                          BRIDGE_LINE("4", "26.02", "B300", "Qwen3_235B_a22B", "1,8,,1,8,4", "MXFP8"));
     ck_assert_msg(!err.status, "%s", err.text);
-    ck_assert_uint_eq(rows.n, 2);
+    ck_assert_uint_eq(rows.n, 3);
     ck_assert_uint_eq(rows.left_out.n, 1);
     const struct dl_training_row *const partly = &rows.items[0], *const whole = &rows.items[1];
     ck_assert(partly->ep == 32 && partly->vpp == 12 && whole->ep == 32 && whole->vpp == 1 && whole->zero == 1);
@@ -95,6 +96,7 @@ START_TEST(steps_of_a_release_ran_as_its_recipes_say)
     ck_assert_str_eq(partly->precision, "mxfp8");
     ck_assert(strstr(partly->stack_text, "outside_experts") && !strstr(partly->stack_text, "\"expert\""));
     ck_assert(strstr(whole->stack_text, "\"step\"") && strstr(whole->stack_text, "\"expert\""));
+    ck_assert(strstr(rows.items[2].stack_text, "\"dispatch\": \"to_experts\", \"overlap\": true") != NULL);
 }
 END_TEST
 
