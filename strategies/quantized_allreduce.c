@@ -87,7 +87,8 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     const bool is_held = ev->kind == DL_EV_ALLOC && ev->pass == DL_HOLD && ev->tensor == DL_TENSOR_PARAMETERS;
     if (is_held && keeps_error(options) && dl_copies(dl_stack_setting(below), false) > 1 && hold_errors(ev, below, err))
         return err->status;
-    if (ev->kind != DL_EV_COLLECTIVE || ev->pass != DL_GRADIENT) return dl_emit(below, ev, err);
+    if (ev->kind != DL_EV_COLLECTIVE || ev->pass != DL_GRADIENT || dl_payload_is_packed(&ev->payload))
+        return dl_emit(below, ev, err);
     const struct options *const o = options;
     const struct dl_setting *const s = dl_stack_setting(below);
     struct dl_event packed = *ev;

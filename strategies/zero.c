@@ -45,7 +45,10 @@ static const struct dl_field fields[] = {
      "of stage 3: neighbouring replicas that keep a second copy of the parameters from their first use in a step on, "
      "and gather them among themselves (hpZ of ZeRO++); no such copy if absent"},
     {"gather_bits", DL_INT, offsetof(struct dl_zero_options, gather_bits), 1, 16, true, NULL,
-     "bits of a gathered parameter (ZeRO++); those of the precision if absent"},
+     "bits of a gathered parameter (qwZ of ZeRO++); those of the precision if absent"},
+    {"scatter_bits", DL_INT, offsetof(struct dl_zero_options, scatter_bits), 1, 16, true, NULL,
+     "with secondary_ways: bits of a gradient, which goes by all-to-alls among these neighbours and then across them "
+     "(qgZ of ZeRO++); by a reduce-scatter as it is if absent"},
 };
 
 struct state {
@@ -80,6 +83,9 @@ static enum dl_status check_secondary(const struct dl_zero_options *o, const str
 {
     const struct dl_setting *const s = what->setting;
     const int64_t whole = o->shard_ways ? o->shard_ways : dl_n_replicas(s);
+    if (!o->secondary_ways && o->scatter_bits)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "scatter_bits"),
+                       "needs secondary_ways: quantised gradients go among these neighbours first");
     if (!o->secondary_ways) return DL_OK;
     if (!o->reshard)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "secondary_ways"),
@@ -137,38 +143,6 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
 }
 
 /* ---- gradients ---- */
-
-static enum dl_status scatter_part(const struct dl_event *ev, double part, struct dl_stack *below, struct dl_error *err)
-{
-    const struct dl_setting *const s = dl_stack_setting(below);
-    struct dl_event scatter = {.pass = DL_GRADIENT,
-                               .op = DL_REDUCESCATTER,
-                               .async = !s->software->waits_for_scatters,
-                               .last_micro = ev->last_micro,
-                               .handle = DL_EVERY_CALL};
-    for (int of_experts = 0; of_experts < 2; of_experts++) {
-        const struct dl_zero_set set = {.of_experts = of_experts};
-        const double bytes = part * dl_zero_cut_parameters(ev, s, set) * dl_gradient_bytes(s);
-        const double moved = bytes * s->software->scatter_moves;
-        if (moved > 0 && dl_emit_pass(below, "bucket", moved, DL_GRADIENT, err)) return err->status;
-        scatter.parts_host_s = dl_zero_shards(s, set) * s->software->gather_part_host_s;
-        if (bytes > 0 && dl_zero_exchange(scatter, set, bytes, below, err)) return err->status;
-    }
-    return DL_OK;
-}
-
-/* Those of a layer, or where matrices are gathered one by one, as many of them as fill a bucket. */
-static enum dl_status scatter_gradients(const struct dl_zero_options *o, const struct dl_event *ev,
-                                        struct dl_stack *below, struct dl_error *err)
-{
-    const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_module_rules rules = dl_zero_rules(o, ev, s);
-    double parts[DL_MOST_MODULES] = {1};
-    const uint32_t n = dl_zero_gathers_modules(o, s) ? dl_modules_buckets(&rules, ev->layer, parts) : 1;
-    for (uint32_t i = 0; i < n; i++)
-        if (scatter_part(ev, parts[i], below, err)) return err->status;
-    return DL_OK;
-}
 
 /* Every replica gets all sums, though it needs only those of its part. */
 static bool sums_whole(const struct dl_zero_options *o, const struct dl_setting *s)
@@ -265,7 +239,7 @@ static enum dl_status rewrite_work(const struct dl_zero_options *o, const struct
         if (dl_zero_prepare(o, ev, walk_of(below), below, err)) return err->status;
     if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD) return DL_OK;
     const bool is_due = ev->last_micro || dl_accumulated(dl_stack_setting(below)) == DL_ACCUMULATES_SHARDS;
-    return is_due ? scatter_gradients(o, ev, below, err) : DL_OK;
+    return is_due ? dl_zero_scatter(o, ev, below, err) : DL_OK;
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,

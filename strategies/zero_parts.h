@@ -6,8 +6,8 @@
 #include "strategies/zero_modules.h"
 
 struct dl_zero_options {
-    int64_t stage, prefetch, shard_ways, secondary_ways, gather_bits; /* prefetch -1, others 0: absent */
-    double live_parameters, reuse_parameters, bucket_parameters;      /* 0: absent */
+    int64_t stage, prefetch, shard_ways, secondary_ways, gather_bits, scatter_bits; /* prefetch -1, others 0: absent */
+    double live_parameters, reuse_parameters, bucket_parameters;                    /* 0: absent */
     bool reshard;
 };
 
@@ -43,5 +43,8 @@ enum dl_status dl_zero_convert(const struct dl_zero_options *o, const char *name
 /* Parameters before their use, in stage 3; matrix by matrix, the walk knows how far. */
 enum dl_status dl_zero_prepare(const struct dl_zero_options *o, const struct dl_event *ev, struct dl_module_walk *walk,
                                struct dl_stack *below, struct dl_error *err);
+/* Gradients of a layer to those who hold them, in stage 3. */
+enum dl_status dl_zero_scatter(const struct dl_zero_options *o, const struct dl_event *ev, struct dl_stack *below,
+                               struct dl_error *err);
 
 #endif

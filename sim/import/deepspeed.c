@@ -14,6 +14,7 @@ static const char taken[] =
     "zero_optimization.stage3_max_reuse_distance zero_optimization.offload_optimizer.device "
     "zero_optimization.offload_optimizer.ratio zero_optimization.offload_param.device zero_optimization.cpu_offload "
     "zero_optimization.zero_quantized_weights zero_optimization.zero_hpz_partition_size "
+    "zero_optimization.zero_quantized_gradients "
     "zero_optimization.mics_shard_size "
     "activation_checkpointing.cpu_checkpointing tensor_parallel.autotp_size pipeline.stages "
     "sequence_parallel_size";
@@ -40,7 +41,7 @@ static const struct dl_reason reasons[] = {
      "zero_optimization.contiguous_gradients zero_optimization.round_robin_gradients zero_optimization.sub_group_size "
      "zero_optimization.stage3_prefetch_bucket_size zero_optimization.stage3_param_persistence_threshold "
      "zero_optimization.stage3_model_persistence_threshold "
-     "zero_optimization.zero_quantized_gradients zero_optimization.zero_quantized_nontrainable_weights "
+     "zero_optimization.zero_quantized_nontrainable_weights "
      "zero_optimization.mics_hierarchical_params_gather zero_optimization.use_multi_rank_bucket_allreduce "
      "zero_optimization.offload_optimizer.* zero_optimization.offload_param.* communication_data_type "
      "seq_parallel_communication_data_type sparse_gradients aio pipeline.* use_data_before_expert_parallel_ "
@@ -246,7 +247,13 @@ static enum dl_status add_zero(const struct reading *r, json_t *strategy)
         if (truth_at(r, "zero_optimization.zero_quantized_weights")) dl_put_count(zero, "gather_bits", 8);
     }
     const double near = number_at(r, "zero_optimization.zero_hpz_partition_size", 1);
+    const bool packs_gradients = stage == 3 && truth_at(r, "zero_optimization.zero_quantized_gradients");
     if (stage == 3 && near > 1) dl_put_count(zero, "secondary_ways", (int64_t)near);
+    if (packs_gradients && near <= 1)
+        return dl_fail(r->err, DL_IMPOSSIBLE,
+                       dl_key_at(r->config, "zero_optimization.zero_quantized_gradients", r->arena).where,
+                       "needs zero_hpz_partition_size above 1, the devices of a node, among which gradients go first");
+    if (packs_gradients) dl_put_count(zero, "scatter_bits", 4); /* coalesced_collectives.py */
     const double shard = number_at(r, "zero_optimization.mics_shard_size", 0);
     if (shard > 0) dl_put_count(zero, "shard_ways", (int64_t)shard);
     return DL_OK;

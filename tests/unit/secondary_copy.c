@@ -37,6 +37,32 @@ START_TEST(only_the_first_gather_of_a_step_goes_to_all)
 }
 END_TEST
 
+/* Quantised to 4 bits with an fp32 scale for 512 values: all of them among neighbours, and their sums across these.
+ * Neither is quantised once more. */
+START_TEST(quantised_gradients_go_to_neighbours_first)
+{
+    static const struct {
+        const char *stack;
+        double shard, near;
+    } cases[] = {{ZERO("'stage':3,'secondary_ways':2,'scatter_bits':4"), 8, 2},
+                 {ZERO("'stage':3,'secondary_ways':4,'scatter_bits':4"), 8, 4},
+                 {ZERO("'stage':3,'secondary_ways':8,'scatter_bits':4"), 8, 8},
+                 {ZERO_OVERLAP("'stage':3,'secondary_ways':4,'scatter_bits':4"), 8, 4},
+                 {ZERO("'stage':3,'secondary_ways':4,'scatter_bits':4") ",{'name':'quantized_allreduce'}", 8, 4},
+                 {ZERO("'stage':3,'shard_ways':4,'secondary_ways':2,'scatter_bits':4"), 4, 2}};
+    const double near = cases[_i].near, shard = cases[_i].shard, bytes_each = 0.5 + scale_bytes;
+    struct dl_session t;
+    const struct training_outcome outcome =
+        play(&t, &(struct step){.workload = FOUR_BLOCKS, .head = BATCH, .stack = cases[_i].stack});
+    const double all = dl_model_parameters(&t.model);
+    const double gathered = once(shard, all * 2) + 5 * once(near, all * 2);
+    const double scattered = once(near, all * bytes_each) + once(shard / near, all / near * bytes_each);
+    const double across = 2 * once(replicas / shard, all * gradient_bytes / shard);
+    check_close(cases[_i].stack, outcome.busiest_s * SLOW_BYTES_PER_S, gathered + 3 * scattered + across, exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
 /* ---- gathers by block ---- */
 
 static uint32_t uses_of(const struct dl_session *t, uint32_t stage, uint32_t block)
@@ -205,6 +231,8 @@ static const struct {
     {FOUR_BLOCKS, ZERO("'stage':3,'reshard':false,'secondary_ways':4"),
      STACK("1/secondary_ways: parameters that stay gathered (reshard false) need no second copy; leave one of both "
            "out")},
+    {FOUR_BLOCKS, ZERO("'stage':3,'scatter_bits':4"),
+     STACK("1/scatter_bits: needs secondary_ways: quantised gradients go among these neighbours first")},
     {TWO_WITH_EXPERTS, ZERO("'stage':3,'secondary_ways':2") ",{'name':'expert','ways':4}",
      STACK("1/secondary_ways: must be a multiple of the expert ways, 4, got 2")},
     {FOUR_BLOCKS, ZERO("'stage':3,'secondary_ways':4") ",{'name':'offload','parameters':1}",
@@ -222,6 +250,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("secondary_copy");
     tcase_add_loop_test(tests, only_the_first_gather_of_a_step_goes_to_all, 0, DL_COUNT(volumes));
+    tcase_add_loop_test(tests, quantised_gradients_go_to_neighbours_first, 0, 6);
     tcase_add_loop_test(tests, each_chunk_has_one_first_forward, 0, 5);
     tcase_add_test(tests, matrices_are_gathered_near_after_their_first_use);
     tcase_add_test(tests, frozen_weights_are_always_near);
