@@ -134,10 +134,9 @@ static const char *draw_zero(gsl_rng *rng, const struct ways *w, bool is_deepspe
                                         ",{'name':'zero','stage':3,'gather_bits':4,'prefetch':3}",
                                         ",{'name':'zero','stage':1,'shard_ways':2}",
                                         ",{'name':'zero','stage':3,'shard_ways':2,'prefetch':0}",
-                                        ",{'name':'zero','stage':3,'secondary_ways':2}",
                                         ",{'name':'zero','stage':3,'secondary_ways':2,'scatter_bits':4}",
                                         ",{'name':'zero','stage':3,'reshard':false,'prefetch':2}"};
-    const uint32_t n_any = DL_COUNT(zeros) - 5, n_even = n_any + 4, n_deepspeed = 4; /* in a pipeline */
+    const uint32_t n_any = DL_COUNT(zeros) - 4, n_even = n_any + 3, n_deepspeed = 4; /* in a pipeline */
     if (w->pipeline > 1 && is_deepspeed) return one_of(rng, zeros, n_deepspeed);
     return one_of(rng, zeros, w->pipeline == 1 ? DL_COUNT(zeros) : w->data % 2 ? n_any : n_even);
 }
