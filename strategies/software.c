@@ -289,7 +289,7 @@ static const struct dl_field fields[] = {
     {"outside_bytes", DL_NUMBER, offsetof(struct options, outside_bytes), 0, 1e12, true, NULL,
      "of each device, not in the peak: context, libraries, communicators; 0 if absent"},
     {"backward_gradient_bytes", DL_NUMBER, offsetof(struct options, backward_gradient_bytes), 0, 8, true, NULL,
-     "per parameter, of gradients as a backward makes them, beside those that accumulate; 0 if absent"},
+     "per parameter, of gradients as a backward makes them, beside wider ones that accumulate; 0 if absent"},
     {"bucket_copy_bytes", DL_NUMBER, offsetof(struct options, bucket_copy_bytes), 0, 8, true, NULL,
      "per parameter, of buckets that these are copied into without ZeRO; 0 if absent"},
 };

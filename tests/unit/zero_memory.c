@@ -109,11 +109,34 @@ START_TEST(narrow_copies_are_whole_while_a_layer_works)
 }
 END_TEST
 
+/* Two bytes each beside those in fp32; in bf16 with ZeRO 2, which sums them as they are, none. */
+START_TEST(gradients_of_a_backward_are_beside_wider_ones)
+{
+    static const struct {
+        const char *stage;
+        double bytes_each;
+    } kinds[] = {{"'stage':1", 2}, {"'stage':2", 0}};
+    char stack[100];
+    struct dl_session t;
+    snprintf(stack, sizeof stack, "{'name':'data'},{'name':'zero',%s}", kinds[_i].stage);
+    open_step(&t, &(struct step){.software = "{'schema':'dlsim/software/1','source':'a test','attention':'flash',"
+                                             "'gradient_bytes':4,'bf16_zero_gradient_bytes':2,"
+                                             "'backward_gradient_bytes':2}",
+                                 .workload = FOUR_BLOCKS,
+                                 .head = HEAD ",'precision':'bf16'",
+                                 .stack = stack});
+    check_close(kinds[_i].stage, sum_of_allocs(&item(&t, DL_ITEM_B)->memory, DL_TENSOR_GRADIENT_COPIES),
+                kinds[_i].bytes_each * dl_model_parameters(&t.model), exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("zero_memory");
     tcase_add_loop_test(tests, what_is_there_for_a_while_is_what_travels, 0, DL_COUNT(cases));
     tcase_add_loop_test(tests, what_travels_packed_is_there_where_it_comes, 0, 2);
+    tcase_add_loop_test(tests, gradients_of_a_backward_are_beside_wider_ones, 0, 2);
     tcase_add_loop_test(tests, narrow_copies_are_whole_while_a_layer_works, 0, 2);
     Suite *const suite = suite_create("zero_memory");
     suite_add_tcase(suite, tests);
