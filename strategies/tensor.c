@@ -9,16 +9,18 @@
 
 struct options {
     int64_t ways, grid, x, y, z, overlap_chunks;
-    bool sequence;
+    bool sequence, overlap_scatters;
 };
 #define MOST_WAYS 65536
-static const struct options defaults = {.ways = 1, .grid = DL_GRID_LINE, .overlap_chunks = 1};
+static const struct options defaults = {.ways = 1, .grid = DL_GRID_LINE, .overlap_chunks = 1, .overlap_scatters = true};
 static const struct dl_field fields[] = {
     {"ways", DL_INT, offsetof(struct options, ways), 1, MOST_WAYS, false, NULL, "ranks that share a layer"},
     {"sequence", DL_BOOL, offsetof(struct options, sequence), 0, 0, true, NULL,
      "of 1d: sequence parallelism, tokens are divided where activations would be replicated; false if absent"},
     {"overlap_chunks", DL_INT, offsetof(struct options, overlap_chunks), 1, 1024, true, NULL,
      "of 1d: parts of a collective, each overlapped with a part of its GEMM; 1 if absent"},
+    {"overlap_scatters", DL_BOOL, offsetof(struct options, overlap_scatters), 0, 0, true, NULL,
+     "of 1d: chunks of sums and reduce-scatters, too, overlap, not of all-gathers alone; true if absent"},
     {"grid", DL_CHOICE, offsetof(struct options, grid), 0, 0, true, dl_grids,
      "1d as in Megatron-LM, 2d SUMMA, 2.5d with copies, 3d as in AxoNN; 1d if absent"},
     {"x", DL_INT, offsetof(struct options, x), 1, MOST_WAYS, true, NULL,
@@ -35,7 +37,8 @@ static const struct dl_operator *operator_of(const struct options *o)
 
 static struct dl_operator_options for_operator(const struct options *o)
 {
-    return (struct dl_operator_options){.sequence = o->sequence, .chunks = (double)o->overlap_chunks};
+    return (struct dl_operator_options){
+        .sequence = o->sequence, .chunks = (double)o->overlap_chunks, .gathers = !o->overlap_scatters};
 }
 
 /* ---- what the others are told ---- */
@@ -80,6 +83,9 @@ static enum dl_status check_keys(const struct options *o, const struct dl_check 
 {
     if (o->grid != DL_GRID_LINE && o->sequence) return refuse_key(o, what, "sequence", "1d", err);
     if (o->grid != DL_GRID_LINE && o->overlap_chunks > 1) return refuse_key(o, what, "overlap_chunks", "1d", err);
+    if (o->overlap_chunks == 1 && !o->overlap_scatters)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "overlap_scatters"),
+                       "is for overlap_chunks of 2 and more; leave it out");
     if (o->grid == DL_GRID_LINE && o->x) return refuse_key(o, what, "x", "2d, 2.5d and 3d", err);
     if (o->grid == DL_GRID_LINE && o->y) return refuse_key(o, what, "y", "2d, 2.5d and 3d", err);
     if (o->grid < DL_GRID_SUMMA_WITH_DEPTH && o->z) return refuse_key(o, what, "z", "2.5d and 3d", err);

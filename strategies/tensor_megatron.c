@@ -52,13 +52,19 @@ static bool has_collective(const struct dl_event *ev, bool enters, double elemen
     return true;
 }
 
+static bool is_in_chunks(const struct dl_operator_options *o, bool enters)
+{
+    return o->chunks > 1 && (enters || !o->gathers);
+}
+
 /* ---- sums beside the gradient of weights ---- */
 
 static enum dl_status hand_over(const struct dl_operator_options *o, const struct dl_event *tensor,
                                 const struct dl_event *collective, struct dl_stack *below, struct dl_error *err)
 {
     if (dl_kernel_is_of_experts(&tensor->kernel)) return dl_emit(below, collective, err);
-    if (tensor->in_pieces && o->chunks > 1) return DL_OK; /* with its product, in pieces */
+    if (tensor->in_pieces && is_in_chunks(o, tensor->over != DL_OUT_OF_PAIR))
+        return DL_OK; /* with its product, in pieces */
     const bool may_wait = tensor->over == DL_OUT_OF_PAIR && tensor->pass == DL_BACKWARD;
     if (!may_wait || !dl_stack_setting(below)->software->overlaps_tensor) return dl_emit(below, collective, err);
     *(struct dl_operator_state *)dl_stack_state(below) = (struct dl_operator_state){*collective, true};
@@ -137,7 +143,8 @@ static enum dl_status kernel(const struct dl_operator_options *o, const struct d
     if (dl_operator_leaves_whole(&ev->kernel, s) || dl_kernel_is_of_experts(&ev->kernel))
         return dl_emit(below, &mine, err);
     if (gather_again(o, &mine, below, err)) return err->status;
-    if (o->chunks > 1 && has_collective(&mine, enters, (enters ? ev->enters : ev->leaves) / o->chunks, s, &chunk))
+    if (is_in_chunks(o, enters) &&
+        has_collective(&mine, enters, (enters ? ev->enters : ev->leaves) / o->chunks, s, &chunk))
         return multiply_in_pieces(o->chunks, &mine, &chunk, below, err);
     return dl_emit(below, &mine, err);
 }

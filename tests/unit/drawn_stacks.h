@@ -109,7 +109,13 @@ static struct ways draw_ways(gsl_rng *rng, const struct drawn *d)
 /* In a line, or as a grid. */
 static void draw_tensor(gsl_rng *rng, uint32_t ways, char *out, size_t bytes)
 {
-    static const char *const lines[] = {"'sequence':false", "'sequence':true", "'sequence':true,'overlap_chunks':2",
+    static const char *const lines[] = {"'sequence':false",
+                                        "'sequence':false",
+                                        "'sequence':true",
+                                        "'sequence':true",
+                                        "'sequence':true,'overlap_chunks':2",
+                                        "'sequence':true,'overlap_chunks':2,'overlap_scatters':false",
+                                        "'overlap_chunks':4",
                                         "'overlap_chunks':4"};
     static const char *const grids[] = {"2d", "2.5d", "3d"};
     const char *const kind = one_of(rng, grids, DL_COUNT(grids));

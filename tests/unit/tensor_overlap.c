@@ -25,13 +25,14 @@ static bool is_collective(const struct dl_instruction *i)
 /* A gather with the product after it and a scatter or sum with the product before: c + (n - 1) max(c, p) + p for a
  * chunk of c and a piece of p seconds, so (n - 1) min(c, p) less than one after the other. What is gathered again
  * before a product that a scatter follows is for the gradient after it, and alone. */
-static double hidden_s(const struct dl_template *t, double chunks)
+static double hidden_s(const struct dl_template *t, double chunks, bool scatters)
 {
     double sum = 0;
     for (size_t i = 1; i + 1 < t->n_instructions; i++) {
         const struct dl_instruction *const at = &t->instructions[i];
         if (!is_collective(at)) continue;
         const bool gathers = strcmp(at->name, "allgather") == 0;
+        if (!gathers && !scatters) continue;
         if (gathers && i + 2 < t->n_instructions && strcmp(at[2].name, "reducescatter") == 0) continue;
         const struct dl_instruction *const product = gathers ? at + 1 : at - 1;
         if (product->flop > 0) sum += (chunks - 1) * fmin(at->device_s, product->device_s) / chunks;
@@ -55,12 +56,30 @@ START_TEST(chunks_hide_behind_the_pieces_of_a_product)
     step.stack = stack_of(4, options[1]);
     open_step(&cut, &step);
     for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
-        const double hidden = hidden_s(training_priced(&plain, item(&plain, kind)), chunks);
+        const double hidden = hidden_s(training_priced(&plain, item(&plain, kind)), chunks, true);
         ck_assert_double_gt(hidden, 0);
         check_close("seconds", item(&cut, kind)->total.seconds, item(&plain, kind)->total.seconds - hidden, 1e-9);
         check_close("compute", cause_s(&cut, kind, DL_CAUSE_COMPUTE), cause_s(&plain, kind, DL_CAUSE_COMPUTE), 1e-9);
     }
     check_close("flop", flop_of(&cut), flop_of(&plain), 1e-9);
+    dl_session_close(&plain);
+    dl_session_close(&cut);
+}
+END_TEST
+
+START_TEST(gathers_alone_hide_if_scatters_do_not_overlap)
+{
+    struct dl_session plain, cut;
+    struct step step = {.system = SLOW_SYSTEM, .workload = MODEL, .head = BATCH};
+    step.stack = stack_of(4, ",'sequence':true");
+    open_step(&plain, &step);
+    step.stack = stack_of(4, ",'sequence':true,'overlap_chunks':4,'overlap_scatters':false");
+    open_step(&cut, &step);
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        const double hidden = hidden_s(training_priced(&plain, item(&plain, kind)), 4, false);
+        ck_assert_double_gt(hidden, 0);
+        check_close("seconds", item(&cut, kind)->total.seconds, item(&plain, kind)->total.seconds - hidden, 1e-9);
+    }
     dl_session_close(&plain);
     dl_session_close(&cut);
 }
@@ -238,6 +257,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("tensor_overlap");
     tcase_add_loop_test(tests, chunks_hide_behind_the_pieces_of_a_product, 0, 18);
+    tcase_add_test(tests, gathers_alone_hide_if_scatters_do_not_overlap);
     tcase_add_test(tests, pieces_are_priced_as_the_small_products_that_they_are);
     tcase_add_loop_test(tests, sums_go_beside_the_gradient_of_weights, 0, 6);
     tcase_add_test(tests, a_product_beside_a_sum_has_less_of_the_device);
