@@ -254,11 +254,17 @@ START_TEST(ways_of_adapters_that_are_not_told_follow_from_batch_and_device)
     ck_assert_msg(!err.status, "%s", err.text);
     static const struct {
         int64_t tp, cp, accumulation;
-    } told[] = {{4, 1, 4}, {4, 2, 2}, {1, 2, 2}, {1, 4, 1}, {1, 1, 1}};
+        const char *software;
+    } told[] = {{4, 1, 4, "megatron-bridge"},
+                {4, 2, 2, "megatron-bridge"},
+                {1, 2, 2, "mlperf-lora-transposed"},
+                {1, 4, 1, "megatron-bridge"},
+                {1, 1, 1, "mlperf-lora-transposed"}};
     ck_assert_uint_eq(rows.n, DL_COUNT(told));
     for (size_t i = 0; i < rows.n; i++) {
         const struct dl_training_row *const row = &rows.items[i];
         ck_assert_int_eq(row->tp, told[i].tp);
+        ck_assert_str_eq(row->software, told[i].software);
         ck_assert_int_eq(row->cp, told[i].cp);
         ck_assert_int_eq(row->devices * told[i].accumulation / row->global_batch, row->tp * row->cp);
         ck_assert_ptr_nonnull(strstr(row->assumed, "tp cp"));
