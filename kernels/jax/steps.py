@@ -3,11 +3,10 @@ products by cuBLASLt alone as MaxText's recipes for GPUs have them, in bf16 or i
 
     python3 kernels/jax/steps.py OUT.json
 
-times the forward, the gradients, and the whole step with AdamW where weights are in fp32; with weights in bf16, as FSDP
-gathers them, only the first two. Kernels of the last program are summed by name."""
+times the loss alone and with all gradients on one GPU, with weights in bf16 as FSDP gathers them, and sums the kernels of
+the latter by name."""
 import collections
 import dataclasses
-import functools
 import glob
 import gzip
 import json
@@ -43,8 +42,8 @@ MODELS = {"gpt-5b-cut": Sizes("gpt", 8, 4096, 16384, 32, 32, 128, 2048, 51200),
           "llama-8b-cut": Sizes("llama", 8, 4096, 14336, 32, 8, 128, 4096, 32000),
           "llama-70b-cut": Sizes("llama", 3, 8192, 28672, 64, 8, 128, 4096, 32000)}
 SAMPLES = {"gpt-5b-cut": 4, "gpt-175b-cut": 2, "llama-8b-cut": 2, "llama-70b-cut": 2}
-# recomputation, precision of products, bytes of a weight
-WAYS = [("full", "bf16", 2), ("none", "bf16", 2), ("full", "fp8", 2), ("none", "fp8", 2), ("full", "bf16", 4)]
+# recomputation, precision of products
+WAYS = [("full", "bf16"), ("none", "bf16"), ("full", "fp8"), ("none", "fp8")]
 GROUPS, REPEATS, SCALED, KERNELS = 3, 4, 4, 70
 BF16, FP32 = jnp.bfloat16, jnp.float32
 
@@ -65,11 +64,10 @@ def norm(kind, name):
 class Block(nn.Module):
     sizes: Sizes
     precision: str
-    weights: type
 
     def dense(self, n, name):
         op = fp8_ops.Fp8DirectDotGeneralOp if self.precision == "fp8" else None
-        return nn.Dense(n, use_bias=self.sizes.kind == "gpt", dtype=BF16, param_dtype=self.weights, dot_general_cls=op, name=name)
+        return nn.Dense(n, use_bias=self.sizes.kind == "gpt", dtype=BF16, param_dtype=BF16, dot_general_cls=op, name=name)
 
     def attended(self, y):
         m, rows = self.sizes, y.shape[:2]
@@ -95,30 +93,20 @@ class Model(nn.Module):
     sizes: Sizes
     recompute: str
     precision: str
-    weights: type
 
     @nn.compact
     def __call__(self, ids):
         m = self.sizes
-        x = nn.Embed(m.vocab, m.hidden, dtype=BF16, param_dtype=self.weights)(ids)
+        x = nn.Embed(m.vocab, m.hidden, dtype=BF16, param_dtype=BF16)(ids)
         if m.kind == "gpt":
-            x = x + self.param("positions", nn.initializers.normal(0.02), (m.seq, m.hidden), self.weights).astype(BF16)
+            x = x + self.param("positions", nn.initializers.normal(0.02), (m.seq, m.hidden), BF16)
         block = Block
         if self.recompute == "full":
             block = nn.remat(Block, policy=jax.checkpoint_policies.nothing_saveable, prevent_cse=False)
         layers = nn.scan(block, variable_axes={"params": 0, "_overwrite_with_gradient": 0}, split_rngs={"params": True}, length=m.layers)
-        x, _ = layers(m, self.precision, self.weights)(x, None)
-        logits = nn.Dense(m.vocab, use_bias=False, dtype=BF16, param_dtype=self.weights)(norm(m.kind, "last")(x)).astype(FP32)
+        x, _ = layers(m, self.precision)(x, None)
+        logits = nn.Dense(m.vocab, use_bias=False, dtype=BF16, param_dtype=BF16)(norm(m.kind, "last")(x)).astype(FP32)
         return (jax.nn.logsumexp(logits, -1) - jnp.take_along_axis(logits, ids[..., None], -1)[..., 0]).mean()
-
-
-def adamw(p, moments, g):
-    """Clipped by the norm of all gradients, as MaxText does it."""
-    total = jnp.sqrt(sum(jnp.sum(x.astype(FP32) ** 2) for x in jax.tree.leaves(g)))
-    g = jax.tree.map(lambda x: x * jnp.minimum(1.0, 1.0 / total), g)
-    first = jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, moments[0], g)
-    second = jax.tree.map(lambda a, b: 0.95 * a + 0.05 * b * b, moments[1], g)
-    return jax.tree.map(lambda w, a, b: w - 1e-4 * (a / (jnp.sqrt(b) + 1e-8) + 0.1 * w), p, first, second), (first, second)
 
 
 def median_s(call):
@@ -152,24 +140,6 @@ def kernels_of(call):
     return {"n": sum(r[1] for r in rows), "us": sum(r[2] for r in rows), "longest": rows[:KERNELS]}
 
 
-class Trainer:
-    """Keeps parameters and moments from step to step, in place."""
-
-    def __init__(self, loss, p):
-        self.p, self.moments = p, tuple(jax.jit(lambda p: jax.tree.map(jnp.zeros_like, p))(p) for _ in "mv")
-
-        @functools.partial(jax.jit, donate_argnums=(0, 1))
-        def update(p, moments, ids):
-            value, g = jax.value_and_grad(loss)(p, ids)
-            return *adamw(p, moments, g), value
-
-        self.update = update
-
-    def step(self, ids):
-        self.p, self.moments, value = self.update(self.p, self.moments, ids)
-        return value
-
-
 def with_scales(gradients, p, ids):
     """In fp8: scales of a few steps. With the first ones gradients are 0, and products of zeros draw less power."""
     scales = "_overwrite_with_gradient"
@@ -178,21 +148,16 @@ def with_scales(gradients, p, ids):
     return p
 
 
-def timed(name, recompute, precision, weight_bytes):
+def timed(name, recompute, precision):
     sizes, samples, key = MODELS[name], SAMPLES[name], jax.random.PRNGKey(0)
-    model = Model(sizes, recompute, precision, {2: BF16, 4: FP32}[weight_bytes])
+    model = Model(sizes, recompute, precision)
     ids = jax.random.randint(key, (samples, sizes.seq), 0, sizes.vocab)
     p = jax.jit(model.init)(key, ids)
     forward, gradients = jax.jit(model.apply), jax.jit(jax.value_and_grad(model.apply, allow_int=True))
     p = with_scales(gradients, p, ids)
-    row = {"model": name, "samples": samples, "recompute": recompute, "precision": precision, "weight_bytes": weight_bytes,
-           "forward_s": median_s(lambda: forward(p, ids)), "gradients_s": median_s(lambda: gradients(p, ids))}
-    if weight_bytes == 4:
-        trainer = Trainer(model.apply, p)
-        p = None
-        row["step_s"] = median_s(lambda: trainer.step(ids))
-        return row | {"kernels": kernels_of(lambda: trainer.step(ids))}
-    return row | {"kernels": kernels_of(lambda: gradients(p, ids))}
+    return {"model": name, "samples": samples, "recompute": recompute, "precision": precision,
+            "forward_s": median_s(lambda: forward(p, ids)), "gradients_s": median_s(lambda: gradients(p, ids)),
+            "kernels": kernels_of(lambda: gradients(p, ids))}
 
 
 def main():
