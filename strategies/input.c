@@ -7,20 +7,24 @@
 struct options {
     int64_t from; /* enum place */
 };
-enum place { nearest, memory, node_storage, storage };
-static const char *const places[] = {"nearest", "memory", "node_storage", "storage", NULL};
-static const enum dl_path paths[] = {DL_PATH_HOST, DL_PATH_HOST, DL_PATH_HOST_NODE_STORAGE, DL_PATH_HOST_STORAGE};
+enum place { nearest, memory, node_storage, storage, memory_late };
+static const char *const places[] = {"nearest", "memory", "node_storage", "storage", "memory_late", NULL};
+static const enum dl_path paths[] = {DL_PATH_HOST, DL_PATH_HOST, DL_PATH_HOST_NODE_STORAGE, DL_PATH_HOST_STORAGE,
+                                     DL_PATH_HOST};
 static const struct options defaults = {.from = nearest};
 static const struct dl_field fields[] = {
     {"from", DL_CHOICE, offsetof(struct options, from), 0, 0, true, places,
      "where samples lie: in the memory of their node if its part of them fits, else in the node's storage, else in "
-     "that which all nodes share; or in one of these; nearest if absent"},
+     "that which all nodes share; or in one of these; memory_late: unpacked in memory, and copied to the device only "
+     "when "
+     "a forward needs them, which waits; nearest if absent"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
-    (void)options, (void)entry, (void)err;
-    setting->reads_ahead = true;
+    const struct options *const o = options;
+    (void)entry, (void)err;
+    setting->reads_ahead = o->from != memory_late;
     return DL_OK;
 }
 
@@ -46,7 +50,8 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
                                   .pass = DL_FORWARD,
                                   .cause = DL_CAUSE_INPUT,
                                   .path = paths[o->from],
-                                  .from_nearest = o->from == nearest};
+                                  .from_nearest = o->from == nearest,
+                                  .is_late = o->from == memory_late};
     if (dl_emit(below, ev, err)) return err->status;
     return begins_model(ev) ? dl_emit(below, &read, err) : DL_OK;
 }

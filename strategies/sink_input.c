@@ -30,8 +30,21 @@ static double unpacked_bytes_per_s(const struct dl_sink *s)
     return one > 0 ? one * loader->workers : INFINITY;
 }
 
+/* The device has nothing else to do until they are there. */
+static enum dl_status copy_now(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
+{
+    const double bytes = s->request->job->setting.microbatch * s->request->model->data.device_bytes;
+    if (!dl_sink_copy_rate(s, DL_PATH_HOST, true, err)) return err->status;
+    const uint32_t call = dl_sink_copy_call(
+        s, (struct dl_comm){.channel = DL_CHANNEL_COPIES_IN, .path = DL_PATH_HOST, .bytes = bytes, .cause = ev->cause});
+    dl_sink_start_copy(s, s->into->n_instructions, call);
+    dl_sink_await_copy(s, call);
+    return DL_OK;
+}
+
 enum dl_status dl_sink_read(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
+    if (ev->is_late) return copy_now(s, ev, err);
     const struct dl_samples *const data = &s->request->model->data;
     const double samples = s->request->job->setting.microbatch, unpacks_at = unpacked_bytes_per_s(s),
                  grows = data->device_bytes / data->stored_bytes;

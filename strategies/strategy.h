@@ -278,6 +278,7 @@ struct dl_event {
     double back_fraction;      /* with op HALO: of the bytes, to the rank before; the rest goes to the next */
     enum dl_path path;         /* COPY: between which places; READ: over which they come */
     bool from_nearest;         /* READ: place that holds them, whatever `path` says */
+    bool is_late;              /* READ: of this micro-batch, not of the next */
     bool to_host;              /* COPY: to its outer end; else it comes from there */
     bool to_new_memory;        /* COPY: that the host has just got */
     enum dl_cause beside;      /* COMPUTE with op: what the op is, for the time that it takes longer */

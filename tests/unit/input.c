@@ -150,6 +150,29 @@ START_TEST(a_step_takes_the_longer_of_work_and_samples)
 }
 END_TEST
 
+/* What is copied late is beside no work: both are the step, and what shows is all of the copies. */
+START_TEST(late_copies_come_before_the_work)
+{
+    struct dl_session with, without;
+    struct step step = {.system = LARGE_HOST,
+                        .workload = SAMPLES(",'device_bytes':6e6"),
+                        .head = HEAD,
+                        .software = LOADER(",'raw_bytes_per_s':1e7"),
+                        .stack = "{'name':'data'}"};
+    open_step(&without, &step);
+    step.stack = "{'name':'data'},{'name':'input','from':'memory_late'}";
+    open_step(&with, &step);
+    const double copies_s = MICROS * 6e6 / 5e8, work_s = estimated(&without, "work").step_s;
+    const struct dl_training_result r = estimated(&with, "late");
+    check_close("both", r.step_s, work_s + copies_s, exactly);
+    check_close("what shows", r.exposed_s[DL_CAUSE_INPUT], copies_s, 1e-6);
+    check_close("simulated", simulated(&with, "late").step_s, r.step_s, 1e-6);
+    check_causes(&r, "causes");
+    dl_session_close(&with);
+    dl_session_close(&without);
+}
+END_TEST
+
 START_TEST(a_program_that_reads_is_read_back)
 {
     struct dl_session t;
@@ -189,6 +212,7 @@ int main(void)
     TCase *const tests = tcase_create("input");
     tcase_add_loop_test(tests, samples_come_as_fast_as_the_slowest_of_what_they_pass, 0, DL_COUNT(cases));
     tcase_add_loop_test(tests, a_step_takes_the_longer_of_work_and_samples, 0, 3);
+    tcase_add_test(tests, late_copies_come_before_the_work);
     tcase_add_test(tests, a_program_that_reads_is_read_back);
     tcase_add_test(tests, what_is_not_said_is_asked_for);
     tcase_add_test(tests, only_the_first_stage_reads);
