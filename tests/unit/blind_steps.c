@@ -1,4 +1,4 @@
-/* blind_steps.c - steps of models that were predicted before they were timed on an H200, in four rounds
+/* blind_steps.c - steps of models that were predicted before they were timed on an H200, in five rounds
  * (validation/measured/blind_steps.json, which has these models). */
 #include <math.h>
 #include <stdlib.h>
@@ -114,8 +114,8 @@ static void add_error(struct mean *m, double got, double wanted)
     m->n++;
 }
 
-/* Predicted once they were 5.6, 7.2, 4.9 and 3.5 % off, mostly RegNets: their groups had not been timed. Where the host
- * sets the pace only memory is compared. */
+/* Predicted once they were 5.6, 7.2, 4.9, 3.5 and 6.2 % off: groups of RegNets had not been timed, and compiled models
+ * of transformers build masks. Where the host sets the pace only memory is compared. */
 START_TEST(each_round_takes_what_was_measured)
 {
     static const struct {
@@ -124,7 +124,8 @@ START_TEST(each_round_takes_what_was_measured)
     } wanted[] = {{"first", 40, 0.032, 0.018},
                   {"second", 18, 0.048, 0.014},
                   {"third", 40, 0.05, 0.025},
-                  {"fourth", 45, 0.037, 0.025}};
+                  {"fourth", 45, 0.037, 0.025},
+                  {"fifth", 27, 0.042, 0.058}};
     const double host_sets_the_pace = 0.9;
     const json_t *const rows = json_object_get(measured.value, "rows");
     struct mean step = {0}, memory = {0};
@@ -144,7 +145,7 @@ END_TEST
 
 int main(void)
 {
-    enum { n_rounds = 4 };
+    enum { n_rounds = 5 };
     TCase *const tests = tcase_create("blind_steps");
     tcase_add_checked_fixture(tests, open_measured, close_measured);
     tcase_add_loop_test(tests, each_round_takes_what_was_measured, 0, n_rounds);
