@@ -27,6 +27,8 @@ static const struct analytic_run steps[] = {
     {"dgx-h100", "llama3-8b", NULL, HEAD("1", "1"), "", {LAYERS("2"), "workload.seq=65536"}},
     {"dgx-h100", "gpt2-125m", NULL, HEAD("1", "4"), "", {LAYERS("2"), "workload.seq=32"}},
     {"h200", "gpt2-355m", NULL, HEAD("1", "8"), "", {LAYERS("4")}},
+    {"h200", "llama3-8b", NULL, HEAD("1", "1"), "", {LAYERS("4")}}, /* jax-gpu was faster, by SwiGLU and rotations */
+    {"h200", "llama3-8b", NULL, FULL HEAD("1", "1"), "", {LAYERS("4")}},
     {"h200", "bert-large", NULL, FP32 HEAD("1", "8"), "", {LAYERS("2")}},
     {"h200", "resnet50", NULL, HEAD("1", "64"), "", {NULL}},
     {"h200", "vgg16", NULL, FP32 HEAD("1", "32"), "", {NULL}},
