@@ -18,7 +18,7 @@ static enum dl_status reduce_scatter(struct dl_event scatter, struct dl_zero_set
 
 static struct dl_payload packed_gradients(const struct dl_zero_options *o)
 {
-    return (struct dl_payload){.kind = DL_QUANTIZED, .bits = (double)o->scatter_bits};
+    return (struct dl_payload){.kind = DL_QUANTIZED, .bits = (double)o->scatter_bits, .has_kernels = true};
 }
 
 static double packed_bytes(const struct dl_zero_options *o, double values)

@@ -36,7 +36,7 @@ enum dl_status dl_zero_exchange(struct dl_event ev, struct dl_zero_set set, doub
 static struct dl_payload gathered_payload(const struct dl_zero_options *o)
 {
     if (!o->gather_bits) return (struct dl_payload){.kind = DL_DENSE};
-    return (struct dl_payload){.kind = DL_QUANTIZED, .bits = (double)o->gather_bits};
+    return (struct dl_payload){.kind = DL_QUANTIZED, .bits = (double)o->gather_bits, .has_kernels = true};
 }
 
 /* Stages 1 and 2 gather what was just updated, stage 3 what a layer needs. */

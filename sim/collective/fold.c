@@ -78,7 +78,7 @@ static double message_bytes(const struct context *x, const struct dl_round *roun
 static double work_s(const struct context *x, const struct dl_round *round)
 {
     const double reduced = round->reduce ? payload_bytes(x, round) : 0;
-    const double packed = dl_payload_is_packed(&x->c->payload) ? 2 * dense_bytes(x, round) : 0;
+    const double packed = dl_payload_packs(&x->c->payload) ? 2 * dense_bytes(x, round) : 0;
     return reduced * x->pace->reduction_s_per_byte + packed * x->pace->pack_s_per_byte;
 }
 

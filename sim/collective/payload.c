@@ -71,3 +71,8 @@ double dl_payload_bytes(const struct dl_payload *payload, double dense_bytes, ui
 }
 
 bool dl_payload_is_packed(const struct dl_payload *payload) { return payload->kind != DL_DENSE; }
+
+bool dl_payload_packs(const struct dl_payload *payload)
+{
+    return dl_payload_is_packed(payload) && !payload->has_kernels;
+}

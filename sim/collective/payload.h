@@ -20,7 +20,9 @@ enum dl_status dl_payload_parse(const char *text, struct dl_payload *out, struct
 /* Bytes on the wire for dense_bytes of values that merge the values of `merged` ranks. */
 double dl_payload_bytes(const struct dl_payload *payload, double dense_bytes, uint32_t merged);
 
-/* Whether a message must be packed before it is sent and unpacked when it comes. */
 bool dl_payload_is_packed(const struct dl_payload *payload);
+
+/* Whether the transport packs a message before it is sent and unpacks it when it comes. */
+bool dl_payload_packs(const struct dl_payload *payload);
 
 #endif

@@ -6,7 +6,7 @@
 
 static double send_work_s(const struct dl_collective *c, const struct dl_pace *pace, double dense)
 {
-    return dl_payload_is_packed(&c->payload) ? dense * pace->pack_s_per_byte : 0;
+    return dl_payload_packs(&c->payload) ? dense * pace->pack_s_per_byte : 0;
 }
 
 struct dl_round_message dl_round_message(const struct dl_collective *c, uint32_t lane, const struct dl_round *round,

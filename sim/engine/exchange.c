@@ -158,7 +158,7 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
     const struct dl_pace *const pace = x->spec.pace;
     const double dense = action->blocks.count * x->block_bytes[at->lane];
     const double payload = dl_payload_bytes(&c->payload, dense, action->merged);
-    const bool packed = dl_payload_is_packed(&c->payload);
+    const bool packs = dl_payload_packs(&c->payload);
     const uint32_t most_posted = pace->holds_ports ? 1 : dl_most_posted(c->group->n);
     const uint32_t n_posted = action->posted < most_posted ? action->posted : most_posted;
     const bool is_crowd = (double)c->group->n * n_posted > 1024; /* of a few each is routed as if it were alone */
@@ -177,11 +177,11 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
         .sender = at->rank,
         .receiver = action->peer * x->n_lanes + (index_of(x, at) - at->rank * x->n_lanes),
         .work_s =
-            (action->reduce ? payload * pace->reduction_s_per_byte : 0) + (packed ? dense * pace->pack_s_per_byte : 0),
+            (action->reduce ? payload * pace->reduction_s_per_byte : 0) + (packs ? dense * pace->pack_s_per_byte : 0),
     };
     x->result.messages++;
     x->result.bundles++;
-    const double pack_s = packed ? dense * pace->pack_s_per_byte : 0;
+    const double pack_s = packs ? dense * pace->pack_s_per_byte : 0;
     if (pack_s > 0)
         pack_then_send(x, &message, at->rank, pack_s);
     else

@@ -42,7 +42,7 @@ enum dl_op dl_op_named(const char *name)
 
 bool dl_payload_equal(const struct dl_payload *a, const struct dl_payload *b)
 {
-    return a->kind == b->kind && a->bits == b->bits && a->ratio == b->ratio;
+    return a->kind == b->kind && a->bits == b->bits && a->ratio == b->ratio && a->has_kernels == b->has_kernels;
 }
 
 bool dl_comm_alike(const struct dl_comm *a, const struct dl_comm *b)

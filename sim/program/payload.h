@@ -8,8 +8,9 @@ enum dl_payload_kind { DL_DENSE, DL_QUANTIZED, DL_TOPK };
 
 struct dl_payload {
     enum dl_payload_kind kind;
-    double bits;  /* DL_QUANTIZED: per value */
-    double ratio; /* DL_TOPK: values that a rank sends, of all */
+    double bits;      /* DL_QUANTIZED: per value */
+    double ratio;     /* DL_TOPK: values that a rank sends, of all */
+    bool has_kernels; /* pack and unpack it: nothing is left of that for who sends it */
 };
 bool dl_payload_equal(const struct dl_payload *a, const struct dl_payload *b);
 

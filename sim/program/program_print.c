@@ -56,6 +56,7 @@ static void print_comm(const struct printed *p, size_t number, const struct dl_c
     print_number(p, "back_fraction", c->back_fraction);
     if (c->payload.kind == DL_QUANTIZED) print_number(p, "bits", c->payload.bits);
     if (c->payload.kind == DL_TOPK) print_number(p, "ratio", c->payload.ratio);
+    print_flag(p, "packed", c->payload.has_kernels);
     if (c->algorithm) fprintf(p->out, " algorithm %s", c->algorithm);
     fprintf(p->out, " cause %s", dl_cause_name(c->cause));
     print_flag(p, "once", c->once);

@@ -41,8 +41,9 @@ static struct dl_members members_of(struct dl_program_reader *r, enum dl_channel
 static struct dl_payload payload_of(struct dl_program_reader *r)
 {
     const double bits = dl_number_after(&r->w, "bits"), ratio = dl_number_after(&r->w, "ratio");
-    if (bits > 0) return (struct dl_payload){.kind = DL_QUANTIZED, .bits = bits};
-    if (ratio > 0) return (struct dl_payload){.kind = DL_TOPK, .ratio = ratio};
+    const bool has_kernels = (bits > 0 || ratio > 0) && dl_has_word(&r->w, "packed");
+    if (bits > 0) return (struct dl_payload){.kind = DL_QUANTIZED, .bits = bits, .has_kernels = has_kernels};
+    if (ratio > 0) return (struct dl_payload){.kind = DL_TOPK, .ratio = ratio, .has_kernels = has_kernels};
     return (struct dl_payload){.kind = DL_DENSE};
 }
 

@@ -81,7 +81,7 @@ double dl_round_payload_bytes(const struct dl_counted *x, uint32_t lane, const s
 struct dl_round_work dl_round_work(const struct dl_counted *x, uint32_t lane, const struct dl_round *round)
 {
     const double fan_in = fmax(round->fan_in, 1);
-    const bool packs = dl_payload_is_packed(&x->collective->payload);
+    const bool packs = dl_payload_packs(&x->collective->payload);
     return (struct dl_round_work){round->reduce ? fan_in * dl_round_payload_bytes(x, lane, round) : 0,
                                   packs ? (1 + fan_in) * dense_bytes(x, lane, round) : 0};
 }

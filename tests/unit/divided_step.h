@@ -33,6 +33,7 @@ static inline double once(double n, double bytes) { return (n - 1) / n * bytes; 
 
 struct step {
     const char *system, *device, *software, *workload, *head, *stack; /* NULL: slow, ideal, with flash attention */
+    const char *set;                                                  /* as --set; NULL: nothing */
     struct dl_most most;
 };
 
@@ -43,6 +44,7 @@ static inline void try_step(struct dl_session *t, const struct step *step)
                                            .device = step->device ? step->device : IDEAL_DEVICE,
                                            .software = step->software ? step->software : FLASH,
                                            .workload = step->workload,
+                                           .set = step->set,
                                            .most = step->most};
     training_open_stack(t, inputs, step->head, step->stack);
 }

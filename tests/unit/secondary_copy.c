@@ -63,6 +63,26 @@ START_TEST(quantised_gradients_go_to_neighbours_first)
 }
 END_TEST
 
+/* Kernels pack what ZeRO sends and unpack what comes: a transport that is slow to do so is not asked to. */
+START_TEST(what_kernels_pack_is_not_packed_again)
+{
+    static const char *const stacks[] = {ZERO("'stage':1,'gather_bits':8"), ZERO("'stage':3,'gather_bits':8"),
+                                         ZERO("'stage':3,'secondary_ways':4,'scatter_bits':4"),
+                                         ZERO_OVERLAP("'stage':3,'secondary_ways':2,'gather_bits':8,'scatter_bits':4")};
+    static const char *const engines[] = {"simgrid", "analytic"}, *const sets[] = {NULL, "transport.pack_s_per_byte=1"};
+    for (size_t engine = 0; engine < DL_COUNT(engines); engine++) {
+        double step_s[DL_COUNT(sets)];
+        for (size_t i = 0; i < DL_COUNT(sets); i++) {
+            struct dl_session t;
+            open_step(&t, &(struct step){.workload = FOUR_BLOCKS, .head = BATCH, .stack = stacks[_i], .set = sets[i]});
+            step_s[i] = training_simulate(&t, engines[engine]).result.step_s;
+            dl_session_close(&t);
+        }
+        check_close(stacks[_i], step_s[1], step_s[0], exactly);
+    }
+}
+END_TEST
+
 /* ---- gathers by block ---- */
 
 static uint32_t uses_of(const struct dl_session *t, uint32_t stage, uint32_t block)
@@ -251,6 +271,7 @@ int main(void)
     TCase *const tests = tcase_create("secondary_copy");
     tcase_add_loop_test(tests, only_the_first_gather_of_a_step_goes_to_all, 0, DL_COUNT(volumes));
     tcase_add_loop_test(tests, quantised_gradients_go_to_neighbours_first, 0, 6);
+    tcase_add_loop_test(tests, what_kernels_pack_is_not_packed_again, 0, 4);
     tcase_add_loop_test(tests, each_chunk_has_one_first_forward, 0, 5);
     tcase_add_test(tests, matrices_are_gathered_near_after_their_first_use);
     tcase_add_test(tests, frozen_weights_are_always_near);
