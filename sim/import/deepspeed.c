@@ -224,6 +224,34 @@ static void put_number(const struct reading *r, json_t *entry, const char *key, 
     if (value > 0) json_object_set_new(entry, key, json_real(value));
 }
 
+static void leave_out(const struct reading *r, const char *name, const char *why, bool matters)
+{
+    const json_t *const value = dl_key_at(r->config, name, r->arena).value;
+    dl_leave_out(r->out, (struct dl_left_out){name, dl_shown_value(value, r->arena), why, matters}, r->arena);
+}
+
+/* DeepSpeed sends gradients among the devices of a node first, which the file does not tell; a second copy does. */
+static void add_zero_plus_plus(const struct reading *r, int64_t stage, json_t *zero)
+{
+    static const char weights[] = "zero_optimization.zero_quantized_weights",
+                      gradients[] = "zero_optimization.zero_quantized_gradients",
+                      copy[] = "zero_optimization.zero_hpz_partition_size", no_effect[] = "no effect below stage 3";
+    const double near = number_at(r, copy, 1);
+    const bool has_copy = near > 1, packs_weights = truth_at(r, weights), packs_gradients = truth_at(r, gradients);
+    if (stage < 3) {
+        if (packs_weights) leave_out(r, weights, no_effect, false);
+        if (packs_gradients) leave_out(r, gradients, no_effect, false);
+        if (has_copy) leave_out(r, copy, no_effect, false);
+        return;
+    }
+    if (packs_weights) dl_put_count(zero, "gather_bits", 8);
+    if (has_copy) dl_put_count(zero, "secondary_ways", (int64_t)near);
+    if (packs_gradients && has_copy) dl_put_count(zero, "scatter_bits", 4); /* coalesced_collectives.py */
+    if (packs_gradients && !has_copy)
+        leave_out(r, gradients, "without zero_hpz_partition_size dlsim knows no neighbours: gradients go unpacked",
+                  true);
+}
+
 static enum dl_status add_zero(const struct reading *r, json_t *strategy)
 {
     static const double gradient_bytes = 2; /* as they are sent */
@@ -237,23 +265,15 @@ static enum dl_status add_zero(const struct reading *r, json_t *strategy)
     if (overlap.value ? truth_at(r, "zero_optimization.overlap_comm") : stage == 3)
         json_object_set_new(data, "overlap", json_true());
     if (bucket > 0 && stage < 3) json_object_set_new(data, "bucket_bytes", json_real(bucket * gradient_bytes));
+    json_t *const zero = stage ? dl_strategy_entry(strategy, "zero") : NULL;
+    add_zero_plus_plus(r, stage, zero);
     if (!stage) return DL_OK;
-    json_t *const zero = dl_strategy_entry(strategy, "zero");
     dl_put_count(zero, "stage", stage);
     if (stage == 3) {
         put_number(r, zero, "live_parameters", "zero_optimization.stage3_max_live_parameters");
         put_number(r, zero, "reuse_parameters", "zero_optimization.stage3_max_reuse_distance");
         if (bucket > 0) json_object_set_new(zero, "bucket_parameters", json_real(bucket));
-        if (truth_at(r, "zero_optimization.zero_quantized_weights")) dl_put_count(zero, "gather_bits", 8);
     }
-    const double near = number_at(r, "zero_optimization.zero_hpz_partition_size", 1);
-    const bool packs_gradients = stage == 3 && truth_at(r, "zero_optimization.zero_quantized_gradients");
-    if (stage == 3 && near > 1) dl_put_count(zero, "secondary_ways", (int64_t)near);
-    if (packs_gradients && near <= 1)
-        return dl_fail(r->err, DL_IMPOSSIBLE,
-                       dl_key_at(r->config, "zero_optimization.zero_quantized_gradients", r->arena).where,
-                       "needs zero_hpz_partition_size above 1, the devices of a node, among which gradients go first");
-    if (packs_gradients) dl_put_count(zero, "scatter_bits", 4); /* coalesced_collectives.py */
     const double shard = number_at(r, "zero_optimization.mics_shard_size", 0);
     if (shard > 0) dl_put_count(zero, "shard_ways", (int64_t)shard);
     return DL_OK;
