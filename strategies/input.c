@@ -1,4 +1,4 @@
-/* input.c - samples are read, unpacked and copied to the device while it works on those before.
+/* input.c - samples are read, unpacked and copied to the device while it works on those before, or copied late.
  *
  * What a sample is says the workload ("samples"), what it takes to unpack one the software, where samples lie the
  * machine. Ranks that share a sample read it each. */
@@ -16,8 +16,7 @@ static const struct dl_field fields[] = {
     {"from", DL_CHOICE, offsetof(struct options, from), 0, 0, true, places,
      "where samples lie: in the memory of their node if its part of them fits, else in the node's storage, else in "
      "that which all nodes share; or in one of these; memory_late: unpacked in memory, and copied to the device only "
-     "when "
-     "a forward needs them, which waits; nearest if absent"},
+     "when a forward needs them, which waits; nearest if absent"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
@@ -65,7 +64,7 @@ static uint32_t place(const void *options, const void *state, const struct dl_ev
 
 const struct dl_strategy dl_strategy_input = {
     .name = "input",
-    .doc = "samples are read and unpacked while the device works on those before",
+    .doc = "samples are read, unpacked and copied while the device works on those before, or copied when it needs them",
     .needs_host = true, /* through which they come */
     .fields = fields,
     .n_fields = DL_COUNT(fields),

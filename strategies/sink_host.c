@@ -84,7 +84,7 @@ enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err)
 uint32_t dl_sink_copy_call(struct dl_sink *s, struct dl_comm copy)
 {
     struct dl_lowered *const out = s->out;
-    const struct dl_copy_rate *const rate = copy.channel == DL_CHANNEL_AHEAD
+    const struct dl_copy_rate *const rate = copy.cause == DL_CAUSE_INPUT
                                                 ? &s->reads[copy.path]
                                                 : &s->copies[copy.path][copy.channel != DL_CHANNEL_COPIES_OUT];
     const double most = copy.most_bytes_per_s,

@@ -1,7 +1,7 @@
 /* sink_input.c - samples on their way to the device: read from where they lie, unpacked by the host, copied.
  *
  * A pipeline of three: it moves at the pace of the slowest. The samples of a micro-batch are under way while the one
- * before it is worked on, and its forward waits for them. */
+ * before it is worked on, and its forward waits for them; or they lie unpacked, and are copied when it begins. */
 #include <math.h>
 
 #include "strategies/sink.h"
@@ -34,7 +34,7 @@ static double unpacked_bytes_per_s(const struct dl_sink *s)
 static enum dl_status copy_now(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
     const double bytes = s->request->job->setting.microbatch * s->request->model->data.device_bytes;
-    if (!dl_sink_copy_rate(s, DL_PATH_HOST, true, err)) return err->status;
+    if (!dl_sink_read_rate(s, DL_PATH_HOST, err)) return err->status;
     const uint32_t call = dl_sink_copy_call(
         s, (struct dl_comm){.channel = DL_CHANNEL_COPIES_IN, .path = DL_PATH_HOST, .bytes = bytes, .cause = ev->cause});
     dl_sink_start_copy(s, s->into->n_instructions, call);

@@ -173,6 +173,29 @@ START_TEST(late_copies_come_before_the_work)
 }
 END_TEST
 
+/* Below one switch, which one of two devices reads through, or both: eight samples pass it, whoever copies. */
+START_TEST(late_copies_are_shared_by_those_who_copy)
+{
+    static const char system[] =
+        "{'schema':'dlsim/system/1','source':'a test','nodes':1,'transport':'ideal','node':{'device':'a "
+        "test','devices':2,'parts':[{'kind':'pcie','link':'ideal','sockets':1,'switches':1,"
+        "'bandwidth_bytes_per_s':5e8,'switch_bandwidth_bytes_per_s':5e8,'latency_s':0,"
+        "'socket_bandwidth_bytes_per_s':1e18,'socket_latency_s':0}],'host':{}}}";
+    static const char *const stacks[] = {"{'name':'pipeline','ways':2},{'name':'input','from':'memory_late'}",
+                                         "{'name':'data'},{'name':'input','from':'memory_late'}"};
+    struct dl_session t;
+    open_step(&t, &(struct step){.system = system,
+                                 .software = LOADER(""),
+                                 .workload = DEEP,
+                                 .head = "'precision':'fp16','devices':2,'global_batch':8,'microbatch':1",
+                                 .stack = stacks[_i]});
+    const double simulated_s = simulated(&t, "late").step_s;
+    check_close("estimated", estimated(&t, "late").step_s, simulated_s, 1e-4);
+    check_close("simulated", simulated_s, 8 * sample / 5e8, 1e-3);
+    dl_session_close(&t);
+}
+END_TEST
+
 START_TEST(a_program_that_reads_is_read_back)
 {
     struct dl_session t;
@@ -213,6 +236,7 @@ int main(void)
     tcase_add_loop_test(tests, samples_come_as_fast_as_the_slowest_of_what_they_pass, 0, DL_COUNT(cases));
     tcase_add_loop_test(tests, a_step_takes_the_longer_of_work_and_samples, 0, 3);
     tcase_add_test(tests, late_copies_come_before_the_work);
+    tcase_add_loop_test(tests, late_copies_are_shared_by_those_who_copy, 0, 2);
     tcase_add_test(tests, a_program_that_reads_is_read_back);
     tcase_add_test(tests, what_is_not_said_is_asked_for);
     tcase_add_test(tests, only_the_first_stage_reads);
