@@ -13,7 +13,7 @@
 struct dl_operator_options {
     bool sequence;    /* products */
     double chunks;    /* products: of a collective, each beside a piece of its product */
-    bool gathers;     /* products: those of gathers alone */
+    bool scatters;    /* products: those of sums and reduce-scatters, too, not of gathers alone */
     bool zigzag;      /* attention: each rank has tokens from the front and from the end */
     bool overlap;     /* experts: tokens travel while another micro-batch is at work */
     double imbalance; /* experts, of the layer at work: tokens of the busiest rank over the mean */

@@ -38,7 +38,7 @@ static const struct dl_operator *operator_of(const struct options *o)
 static struct dl_operator_options for_operator(const struct options *o)
 {
     return (struct dl_operator_options){
-        .sequence = o->sequence, .chunks = (double)o->overlap_chunks, .gathers = !o->overlap_scatters};
+        .sequence = o->sequence, .chunks = (double)o->overlap_chunks, .scatters = o->overlap_scatters};
 }
 
 /* ---- what the others are told ---- */
@@ -86,6 +86,9 @@ static enum dl_status check_keys(const struct options *o, const struct dl_check 
     if (o->overlap_chunks == 1 && !o->overlap_scatters)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "overlap_scatters"),
                        "is for overlap_chunks of 2 and more; leave it out");
+    if (o->grid == DL_GRID_LINE && !o->sequence && !o->overlap_scatters)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "overlap_scatters"),
+                       "needs sequence: without it there are sums alone, and none would overlap; leave it out");
     if (o->grid == DL_GRID_LINE && o->x) return refuse_key(o, what, "x", "2d, 2.5d and 3d", err);
     if (o->grid == DL_GRID_LINE && o->y) return refuse_key(o, what, "y", "2d, 2.5d and 3d", err);
     if (o->grid < DL_GRID_SUMMA_WITH_DEPTH && o->z) return refuse_key(o, what, "z", "2.5d and 3d", err);

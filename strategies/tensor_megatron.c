@@ -54,7 +54,7 @@ static bool has_collective(const struct dl_event *ev, bool enters, double elemen
 
 static bool is_in_chunks(const struct dl_operator_options *o, bool enters)
 {
-    return o->chunks > 1 && (enters || !o->gathers);
+    return o->chunks > 1 && (enters || o->scatters);
 }
 
 /* ---- sums beside the gradient of weights ---- */
@@ -127,8 +127,8 @@ static enum dl_status gather_again(const struct dl_operator_options *o, struct d
     struct dl_event again;
     if (product->kernel.frozen) return DL_OK;
     if (product->pass != DL_BACKWARD || !has_collective(product, true, product->leaves, s, &again)) return DL_OK;
-    if (!s->software->overlaps_tensor) return dl_emit(below, &again, err);
-    if (o->chunks == 1) go_beside(&again, product);
+    if (!s->software->overlaps_tensor || s->software->waits_for_collectives) return dl_emit(below, &again, err);
+    if (!is_in_chunks(o, product->enters > 0)) go_beside(&again, product);
     return DL_OK;
 }
 

@@ -173,6 +173,43 @@ START_TEST(a_product_beside_a_sum_has_less_of_the_device)
 }
 END_TEST
 
+static double gathered_bytes(const struct dl_session *t, const struct dl_template *work)
+{
+    double sum = 0;
+    for (size_t i = 0; i < work->n_instructions; i++) {
+        const struct dl_instruction *const at = &work->instructions[i];
+        if (at->kind == DL_START && t->lowered.calls[at->call].op == DL_ALLGATHER)
+            sum += t->lowered.calls[at->call].bytes;
+    }
+    return sum;
+}
+
+/* Where scatters do not overlap, what is gathered again has no chunks beside its product: it goes beside it. Where
+ * nothing goes beside a collective, nothing is hidden, in pieces or whole. */
+START_TEST(what_is_gathered_again_shows)
+{
+    static const struct {
+        const char *software, *options[2];
+    } cases[] = {{SOFTWARE(",'overlaps_tensor':true"),
+                  {",'sequence':true", ",'sequence':true,'overlap_chunks':4,'overlap_scatters':false"}},
+                 {SOFTWARE(",'overlaps_tensor':true,'waits_for_collectives':true"),
+                  {",'sequence':true", ",'sequence':true,'overlap_chunks':4"}}};
+    double bytes[2];
+    for (size_t i = 0; i < DL_COUNT(bytes); i++) {
+        struct dl_session t;
+        open_step(&t, &(struct step){.system = SLOW_SYSTEM,
+                                     .software = cases[_i].software,
+                                     .workload = MODEL,
+                                     .head = BATCH,
+                                     .stack = stack_of(4, cases[_i].options[i])});
+        bytes[i] = gathered_bytes(&t, item(&t, DL_ITEM_B));
+        dl_session_close(&t);
+    }
+    ck_assert_double_gt(bytes[0], 0);
+    check_close("bytes of gathers", bytes[1], bytes[0], 1e-9);
+}
+END_TEST
+
 /* Where weight gradients come later, a sum cannot wait for them: the stage before needs it. */
 START_TEST(nothing_goes_beside_gradients_that_come_later)
 {
@@ -262,6 +299,7 @@ int main(void)
     tcase_add_loop_test(tests, sums_go_beside_the_gradient_of_weights, 0, 6);
     tcase_add_test(tests, a_product_beside_a_sum_has_less_of_the_device);
     tcase_add_test(tests, nothing_goes_beside_gradients_that_come_later);
+    tcase_add_loop_test(tests, what_is_gathered_again_shows, 0, 2);
     tcase_add_loop_test(tests, tokens_of_experts_are_gathered_by_themselves, 0, 2);
     tcase_add_test(tests, gathered_tokens_of_experts_are_kept_whole);
     Suite *const suite = suite_create("tensor_overlap");
