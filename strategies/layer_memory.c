@@ -236,14 +236,17 @@ enum dl_status dl_emit_entered(struct dl_stack *top, const struct dl_event *at, 
     return s->software->gradients_persist ? DL_OK : dl_emit_gradients(top, &of_weights, err);
 }
 
-/* Gradients as a backward makes them, where wider ones accumulate, which for weights is the last that it does in a
- * layer. */
+double dl_gradient_copy_bytes(const struct dl_setting *s)
+{
+    const bool are_others = dl_gradient_bytes(s) > dl_precision_bytes(s->precision);
+    return s->streams_weights || !are_others ? 0 : s->software->backward_gradient_bytes;
+}
+
+/* For weights the last that a backward does in a layer. */
 static enum dl_status alloc_gradient_copies(struct dl_stack *top, const struct dl_event *of_weights,
                                             struct dl_error *err)
 {
-    const struct dl_setting *const s = dl_stack_setting(top);
-    const bool are_others = dl_gradient_bytes(s) > dl_precision_bytes(s->precision);
-    const double each = s->streams_weights || !are_others ? 0 : s->software->backward_gradient_bytes;
+    const double each = dl_gradient_copy_bytes(dl_stack_setting(top));
     return alloc_by_parameters(top, DL_TENSOR_GRADIENT_COPIES, of_weights, each, err);
 }
 

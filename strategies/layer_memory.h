@@ -13,6 +13,8 @@ enum dl_status dl_emit_gradients(struct dl_stack *top, const struct dl_event *at
 enum dl_status dl_emit_entered(struct dl_stack *top, const struct dl_event *at, struct dl_error *err);
 enum dl_status dl_emit_left(struct dl_stack *top, const struct dl_event *at, struct dl_error *err);
 enum dl_status dl_emit_operands(struct dl_stack *top, const struct dl_event *at, struct dl_error *err);
+/* Of a parameter: its gradient as a backward makes it, where wider ones accumulate; else 0. */
+double dl_gradient_copy_bytes(const struct dl_setting *s);
 /* Before and after a piece of its work, in the pass of `at`. */
 enum dl_status dl_emit_working(struct dl_stack *top, const struct dl_event *at, const struct dl_work *work,
                                bool is_done, struct dl_error *err);

@@ -126,7 +126,7 @@ enum dl_status dl_lower_forward(struct dl_sink *s, const struct dl_position *p, 
 static void free_gradient_copies(struct dl_sink *s, const struct dl_position *p)
 {
     struct dl_template *const into = s->weights ? s->weights : s->into;
-    if (s->request->job->setting.software->backward_gradient_bytes == 0) return;
+    if (dl_gradient_copy_bytes(&s->request->job->setting) == 0) return;
     for (size_t i = p->first_layer; i < p->end_layer; i++)
         dl_memory_ops_add(&into->memory, (struct dl_memory_op){.frees = true,
                                                                .tensor = DL_TENSOR_GRADIENT_COPIES,

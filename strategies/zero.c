@@ -252,7 +252,8 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
                                             .one_by_one = dl_zero_gathers_modules(&as_done, s),
                                             .ahead = dl_zero_gathers_ahead(&as_done, s),
                                             .stays = !as_done.reshard,
-                                            .bits = (double)as_done.gather_bits};
+                                            .bits = (double)as_done.gather_bits,
+                                            .scatter_bits = (double)as_done.scatter_bits};
     if (ev->kind == DL_EV_ALLOC) return dl_zero_alloc(&gathers, ev, &state->chunk_bytes, below, err);
     if (rewrite_work(&as_done, ev, below, err)) return err->status;
     return ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE ? dl_zero_layer(&gathers, ev, below, err) : DL_OK;

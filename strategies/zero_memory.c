@@ -88,6 +88,8 @@ enum dl_status dl_zero_alloc(const struct dl_zero_gathers *gathers, const struct
 
 /* ---- what comes and goes ---- */
 
+static const double bits_per_byte = 8;
+
 /* What a rank gets for the event's layer: after the first use of a step, what the second copy is cut into. */
 static double come_parameters(const struct dl_setting *s, const struct dl_event *ev, const struct dl_layer *layer)
 {
@@ -108,7 +110,6 @@ static enum dl_status gather(const struct dl_zero_gathers *gathers, const struct
                              struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const double bits_per_byte = 8;
     struct dl_event at = *ev;
     at.layer += away;
     at.block += (uint32_t)away;
@@ -135,6 +136,27 @@ static enum dl_status enter(const struct dl_zero_gathers *gathers, const struct 
     return dl_emit_alloc(below, DL_TENSOR_UNREDUCED, &of_weights, unreduced_bytes(s, ev->layer), err);
 }
 
+/* Gradients as they are sent, and as much that comes, of what is scattered at once. */
+static double packed_gradient_bytes(const struct dl_zero_gathers *how, const struct dl_event *ev,
+                                    const struct dl_setting *s)
+{
+    const bool is_due = ev->last_micro || dl_accumulated(s) == DL_ACCUMULATES_SHARDS;
+    double parts[DL_MOST_MODULES] = {1}, most = 0;
+    if (ev->pass != DL_BACKWARD || !is_due || how->scatter_bits <= 0) return 0;
+    const uint32_t n = how->one_by_one ? dl_modules_buckets(&how->modules, ev->layer, parts) : 1;
+    for (uint32_t i = 0; i < n; i++) most = fmax(most, parts[i]);
+    return 2 * most * cut_of(s, dl_layer_trained_on_rank(s, ev->layer)) * how->scatter_bits / bits_per_byte;
+}
+
+/* Beside all that the layer has still. */
+static enum dl_status pack_gradients(const struct dl_zero_gathers *how, const struct dl_event *of_weights,
+                                     struct dl_stack *below, struct dl_error *err)
+{
+    const double bytes = packed_gradient_bytes(how, of_weights, dl_stack_setting(below));
+    if (bytes <= 0 || dl_emit_alloc(below, DL_TENSOR_PACKED, of_weights, bytes, err)) return err->status;
+    return dl_emit_free(below, DL_TENSOR_PACKED, of_weights, err);
+}
+
 static enum dl_status leave(const struct dl_zero_gathers *how, const struct dl_event *ev, struct dl_stack *below,
                             struct dl_error *err)
 {
@@ -142,9 +164,10 @@ static enum dl_status leave(const struct dl_zero_gathers *how, const struct dl_e
     const bool gathers = gathers_for(how, ev, s) && cut_parameters(s, ev->layer) > 0;
     struct dl_event of_weights = *ev;
     of_weights.gradient = DL_GRADIENT_WEIGHT;
+    if (gathers && how->bits > 0 && dl_emit_free(below, DL_TENSOR_PACKED, ev, err)) return err->status;
+    if (pack_gradients(how, &of_weights, below, err)) return err->status;
     if (narrowed_bytes(s, ev->layer) > 0 && dl_emit_free(below, DL_TENSOR_NARROWED, ev, err)) return err->status;
     if (gathers && !how->stays && dl_emit_free(below, DL_TENSOR_GATHERED, ev, err)) return err->status;
-    if (gathers && how->bits > 0 && dl_emit_free(below, DL_TENSOR_PACKED, ev, err)) return err->status;
     if (ev->pass != DL_BACKWARD || dl_accumulated(s) != DL_ACCUMULATES_SHARDS) return DL_OK;
     return dl_emit_free(below, DL_TENSOR_UNREDUCED, &of_weights, err);
 }

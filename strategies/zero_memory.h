@@ -4,13 +4,14 @@
 
 #include "strategies/zero_modules.h"
 
-/* How stage 3 gathers parameters. */
+/* How stage 3 gathers parameters and scatters gradients. */
 struct dl_zero_gathers {
     struct dl_module_rules modules;
-    bool one_by_one; /* matrices are */
-    uint32_t ahead;  /* layers */
-    bool stays;      /* from the forward to the backward */
-    double bits;     /* per parameter as it travels; 0: as it is */
+    bool one_by_one;     /* matrices are */
+    uint32_t ahead;      /* layers */
+    bool stays;          /* from the forward to the backward */
+    double bits;         /* per parameter as it travels; 0: as it is */
+    double scatter_bits; /* per gradient, the same */
 };
 
 /* An ALLOC, cut as the stage says. `chunk_bytes` adds up whole gradients of a chunk that waits for its last

@@ -26,6 +26,13 @@ static double sum_of_allocs(const struct dl_memory_ops *ops, enum dl_tensor_kind
     return sum;
 }
 
+static uint32_t n_ops(const struct dl_memory_ops *ops, enum dl_tensor_kind tensor, bool frees)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < ops->n; i++) n += ops->items[i].tensor == tensor && ops->items[i].frees == frees;
+    return n;
+}
+
 static const struct {
     const char *workload, *above, *zero;
 } cases[] = {
@@ -65,20 +72,26 @@ START_TEST(what_is_there_for_a_while_is_what_travels)
 }
 END_TEST
 
-/* In another form they are there once more, where they are gathered: not in a backward that has them still. */
+/* In another form they are there once more, where they are gathered: not in a backward that has them still. Gradients
+ * are twice: as they go and as others come. */
 START_TEST(what_travels_packed_is_there_where_it_comes)
 {
     static const struct {
         const char *zero;
-        bool in_backward;
-    } packed[] = {{"'stage':3,'gather_bits':8", true}, {"'stage':3,'gather_bits':8,'reshard':false", false}};
-    const double bytes_each = 1;
+        double in_forward, in_backward; /* bytes of a value */
+    } packed[] = {{"'stage':3,'gather_bits':8", 1, 1},
+                  {"'stage':3,'gather_bits':8,'reshard':false", 1, 0},
+                  {"'stage':3,'secondary_ways':4,'scatter_bits':4", 0, 2 * 0.5},
+                  {"'stage':3,'secondary_ways':4,'gather_bits':8,'scatter_bits':6", 1, 1 + 2 * 0.75}};
     struct dl_session t;
     open_case(&t, FOUR_BLOCKS, "", packed[_i].zero);
-    const double all = dl_model_parameters(&t.model) * bytes_each;
-    check_close("forward", sum_of_allocs(&item(&t, DL_ITEM_F)->memory, DL_TENSOR_PACKED), all, exactly);
-    check_close("backward", sum_of_allocs(&item(&t, DL_ITEM_B)->memory, DL_TENSOR_PACKED),
-                packed[_i].in_backward ? all : 0, exactly);
+    const double all = dl_model_parameters(&t.model);
+    check_close("forward", sum_of_allocs(&item(&t, DL_ITEM_F)->memory, DL_TENSOR_PACKED), packed[_i].in_forward * all,
+                exactly);
+    check_close("backward", sum_of_allocs(&item(&t, DL_ITEM_B)->memory, DL_TENSOR_PACKED), packed[_i].in_backward * all,
+                exactly);
+    ck_assert_uint_eq(n_ops(&item(&t, DL_ITEM_B)->memory, DL_TENSOR_PACKED, true),
+                      n_ops(&item(&t, DL_ITEM_B)->memory, DL_TENSOR_PACKED, false));
     dl_session_close(&t);
 }
 END_TEST
@@ -127,6 +140,8 @@ START_TEST(gradients_of_a_backward_are_beside_wider_ones)
                                  .stack = stack});
     check_close(kinds[_i].stage, sum_of_allocs(&item(&t, DL_ITEM_B)->memory, DL_TENSOR_GRADIENT_COPIES),
                 kinds[_i].bytes_each * dl_model_parameters(&t.model), exactly);
+    ck_assert_uint_eq(n_ops(&item(&t, DL_ITEM_B)->memory, DL_TENSOR_GRADIENT_COPIES, true),
+                      n_ops(&item(&t, DL_ITEM_B)->memory, DL_TENSOR_GRADIENT_COPIES, false));
     dl_session_close(&t);
 }
 END_TEST
@@ -135,7 +150,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("zero_memory");
     tcase_add_loop_test(tests, what_is_there_for_a_while_is_what_travels, 0, DL_COUNT(cases));
-    tcase_add_loop_test(tests, what_travels_packed_is_there_where_it_comes, 0, 2);
+    tcase_add_loop_test(tests, what_travels_packed_is_there_where_it_comes, 0, 4);
     tcase_add_loop_test(tests, gradients_of_a_backward_are_beside_wider_ones, 0, 2);
     tcase_add_loop_test(tests, narrow_copies_are_whole_while_a_layer_works, 0, 2);
     Suite *const suite = suite_create("zero_memory");
