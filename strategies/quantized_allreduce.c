@@ -38,6 +38,17 @@ static const double error_bytes = 4;
 
 static bool keeps_error(const struct options *o) { return o->method != DL_LOSSY_QSGD; }
 
+/* Of gradients that ZeRO quantises only sums across its shards are left. */
+static enum dl_status check_left(const struct dl_check *what, struct dl_error *err)
+{
+    const struct dl_setting *const s = what->setting;
+    const bool has_sums = s->shard_ways && s->shard_ways < dl_n_replicas(s);
+    if (!s->packs_gradients || has_sums) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, what->where,
+                   "nothing is left to quantise beside scatter_bits of zero, unless its shard_ways are below the data "
+                   "ways; leave one of both out");
+}
+
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
@@ -47,7 +58,7 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     if (o->ratio > 0 && o->method != DL_LOSSY_TOP_K)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "ratio"), "only the method top_k has a ratio, got %s",
                        methods[o->method]);
-    return DL_OK;
+    return check_left(what, err);
 }
 
 static struct dl_payload payload_of(const struct options *o)

@@ -113,6 +113,7 @@ struct dl_setting {
     enum dl_when sums_when;
     uint32_t shard_ways;             /* neighbouring replicas that cut what they hold; 0: all */
     uint32_t secondary_ways;         /* of these, those that share a second copy of parameters; 0: there is none */
+    bool packs_gradients;            /* quantises what it scatters */
     bool first_forward_differs;      /* that of a step: what it gathers is kept nearer */
     bool last_backward_differs;      /* that of a step: gradients go layer by layer, or are waited for, in it alone */
     bool exchanges_beside_work;      /* of gradients or parameters: some go on while ranks work */

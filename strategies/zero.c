@@ -64,6 +64,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     setting->exchanges_beside_work |= o->stage == 3;
     setting->shard_ways = (uint32_t)o->shard_ways;
     setting->secondary_ways = (uint32_t)o->secondary_ways;
+    setting->packs_gradients = o->scatter_bits > 0;
     setting->first_forward_differs |= o->secondary_ways > 0;
     return DL_OK;
 }

@@ -38,18 +38,20 @@ START_TEST(only_the_first_gather_of_a_step_goes_to_all)
 END_TEST
 
 /* Quantised to 4 bits with an fp32 scale for 512 values: all of them among neighbours, and their sums across these.
- * Neither is quantised once more. */
+ * Neither is quantised once more; sums across shards may be. */
 START_TEST(quantised_gradients_go_to_neighbours_first)
 {
     static const struct {
         const char *stack;
-        double shard, near;
-    } cases[] = {{ZERO("'stage':3,'secondary_ways':2,'scatter_bits':4"), 8, 2},
-                 {ZERO("'stage':3,'secondary_ways':4,'scatter_bits':4"), 8, 4},
-                 {ZERO("'stage':3,'secondary_ways':8,'scatter_bits':4"), 8, 8},
-                 {ZERO_OVERLAP("'stage':3,'secondary_ways':4,'scatter_bits':4"), 8, 4},
-                 {ZERO("'stage':3,'secondary_ways':4,'scatter_bits':4") ",{'name':'quantized_allreduce'}", 8, 4},
-                 {ZERO("'stage':3,'shard_ways':4,'secondary_ways':2,'scatter_bits':4"), 4, 2}};
+        double shard, near, summed_bytes;
+    } cases[] = {
+        {ZERO("'stage':3,'secondary_ways':2,'scatter_bits':4"), 8, 2, 4},
+        {ZERO("'stage':3,'secondary_ways':4,'scatter_bits':4"), 8, 4, 4},
+        {ZERO("'stage':3,'secondary_ways':8,'scatter_bits':4"), 8, 8, 4},
+        {ZERO_OVERLAP("'stage':3,'secondary_ways':4,'scatter_bits':4"), 8, 4, 4},
+        {ZERO("'stage':3,'shard_ways':4,'secondary_ways':2,'scatter_bits':4"), 4, 2, 4},
+        {ZERO("'stage':3,'shard_ways':4,'secondary_ways':2,'scatter_bits':4") ",{'name':'quantized_allreduce'}", 4, 2,
+         1 + 4.0 / 512}};
     const double near = cases[_i].near, shard = cases[_i].shard, bytes_each = 0.5 + scale_bytes;
     struct dl_session t;
     const struct training_outcome outcome =
@@ -57,7 +59,7 @@ START_TEST(quantised_gradients_go_to_neighbours_first)
     const double all = dl_model_parameters(&t.model);
     const double gathered = once(shard, all * 2) + 5 * once(near, all * 2);
     const double scattered = once(near, all * bytes_each) + once(shard / near, all / near * bytes_each);
-    const double across = 2 * once(replicas / shard, all * gradient_bytes / shard);
+    const double across = 2 * once(replicas / shard, all * cases[_i].summed_bytes / shard);
     check_close(cases[_i].stack, outcome.busiest_s * SLOW_BYTES_PER_S, gathered + 3 * scattered + across, exactly);
     dl_session_close(&t);
 }
@@ -253,6 +255,9 @@ static const struct {
            "out")},
     {FOUR_BLOCKS, ZERO("'stage':3,'scatter_bits':4"),
      STACK("1/scatter_bits: needs secondary_ways: quantised gradients go among these neighbours first")},
+    {FOUR_BLOCKS, ZERO("'stage':3,'secondary_ways':4,'scatter_bits':4") ",{'name':'quantized_allreduce'}",
+     STACK("2: nothing is left to quantise beside scatter_bits of zero, unless its shard_ways are below the data ways; "
+           "leave one of both out")},
     {TWO_WITH_EXPERTS, ZERO("'stage':3,'secondary_ways':2") ",{'name':'expert','ways':4}",
      STACK("1/secondary_ways: must be a multiple of the expert ways, 4, got 2")},
     {FOUR_BLOCKS, ZERO("'stage':3,'secondary_ways':4") ",{'name':'offload','parameters':1}",
