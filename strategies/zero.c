@@ -268,6 +268,16 @@ static uint32_t place(const void *options, const void *state, const struct dl_ev
     return s->zero_stage < 3 && !is_of_chunk ? 0 : DL_OWN_PLACE;
 }
 
+static void tell(const void *options, void (*say)(void *user, const char *words), void *user)
+{
+    const struct dl_zero_options *const o = options;
+    char words[80];
+    snprintf(words, sizeof words, "parameters gathered in %lld bits", (long long)o->gather_bits);
+    if (o->gather_bits) say(user, words);
+    snprintf(words, sizeof words, "gradients scattered in %lld bits", (long long)o->scatter_bits);
+    if (o->scatter_bits) say(user, words);
+}
+
 static const char *cut_more(json_t *entry, const struct dl_setting *s, uint32_t step, struct dl_arena *arena)
 {
     const uint32_t stage = step + 1;
@@ -291,4 +301,5 @@ const struct dl_strategy dl_strategy_zero = {
     .rewrite = rewrite,
     .place = place,
     .relief = &relief,
+    .tell = tell,
 };

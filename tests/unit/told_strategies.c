@@ -19,7 +19,10 @@ static const struct {
      "100 % of optimizer offloaded;25 % of parameters offloaded;"},
     {"{'name':'recompute','mode':'full'},{'name':'offload','activations':1}",
      "full recomputation;100 % of activations offloaded;"},
-    {"{'name':'data'}", ""},
+    {"{'name':'zero','stage':3}", ""},
+    {"{'name':'zero','stage':1,'gather_bits':8}", "parameters gathered in 8 bits;"},
+    {"{'name':'zero','stage':3,'secondary_ways':2,'gather_bits':8,'scatter_bits':4}",
+     "parameters gathered in 8 bits;gradients scattered in 4 bits;"},
 };
 
 struct said {
@@ -38,10 +41,12 @@ START_TEST(an_entry_tells_what_is_not_usual)
 {
     struct dl_session t;
     struct said said = {.n = 0};
+    char stack[200];
+    snprintf(stack, sizeof stack, "{'name':'data'},%s", entries[_i].stack);
     open_step(&t, &(struct step){.workload = FOUR_BLOCKS,
                                  .system = IDEAL_SYSTEM("1e10", "1e-6"),
-                                 .head = "'precision':'fp16','devices':1,'global_batch':1",
-                                 .stack = entries[_i].stack});
+                                 .head = "'precision':'fp16','devices':4,'global_batch':4",
+                                 .stack = stack});
     for (const struct dl_stack *level = t.job.stack; level->strategy; level++)
         if (level->strategy->tell) level->strategy->tell(level->options, say, &said);
     ck_assert_str_eq(said.words, entries[_i].words);
