@@ -1,6 +1,8 @@
 /* zero_gradients.c - gradients of stage 3 go to those who hold their part: by a reduce-scatter; or quantised by
  * all-to-alls, first among neighbours, who sum, and then across them (qgZ of ZeRO++, Wang et al., ICLR 2024, 3.3;
- * DeepSpeed, runtime/comm/coalesced_collectives.py, all_to_all_quant_reduce). */
+ * DeepSpeed, runtime/comm/coalesced_collectives.py, all_to_all_quant_reduce). That sends vectors, and
+ * tensors that do not divide, by a reduce-scatter, and has other groups for its scales; here all gradients are packed
+ * alike. */
 #include "strategies/zero_parts.h"
 
 static enum dl_status reduce_scatter(struct dl_event scatter, struct dl_zero_set set, double values,
