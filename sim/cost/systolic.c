@@ -48,6 +48,9 @@ static const double rows_at_once = 8;
 /* An estimate of what a vector unit does: a few operations for an element of a norm or an activation. */
 static const double vector_flop_per_element = 4;
 
+/* Products of attention backward. */
+static const double in_one_pass = 5, in_two_passes = 7;
+
 static double padded(double x, double to) { return ceil(x / to) * to; }
 
 /* The squares of `stays` x k stay, `flows` rows go through each. */
@@ -144,7 +147,8 @@ static double blocks_s(const struct dl_device *d, const struct dl_kernel *k, enu
     const double scores_s = product_s(d, k->batch, k->m, keys, k->k, flop_per_s);
     const double context_s = product_s(d, k->batch, k->m, k->k, keys, flop_per_s);
     const double matrix_s = k->backward ? backward_s(o, scores_s, context_s) : scores_s + context_s;
-    const double vector_s = k->batch * k->m * keys * o->vector_flop_per_score / o->vector_flop_per_s;
+    const double passes = k->backward && o->backward_products == in_two_passes ? 2 : 1;
+    const double vector_s = passes * k->batch * k->m * keys * o->vector_flop_per_score / o->vector_flop_per_s;
     return fmax(computed_share(o, k) * fmax(matrix_s, vector_s), memory_s(d, dl_kernel_bytes(k, precision)));
 }
 
@@ -178,6 +182,13 @@ static struct dl_price price(const struct dl_device *d, const struct dl_kernel *
         .seconds = fmax(d->launch_s, body_s(d, k, precision)), .flop = dl_kernel_flop(k), .ground = DL_GROUND_MODELLED};
 }
 
+static const char *fault(const void *options)
+{
+    const double products = ((const struct options *)options)->backward_products;
+    const bool is_known = products == in_one_pass || products == in_two_passes;
+    return is_known ? NULL : "backward_products must be 5, in one pass, or 7, in two";
+}
+
 const struct dl_device_model dl_device_systolic = {
     .name = "systolic",
     .doc = "square arrays through which rows flow, vector units, memory",
@@ -185,5 +196,6 @@ const struct dl_device_model dl_device_systolic = {
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),
     .defaults = &defaults,
+    .fault = fault,
     .price = price,
 };

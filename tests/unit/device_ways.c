@@ -66,6 +66,20 @@ START_TEST(a_pass_for_queries_computes_scores_again)
 }
 END_TEST
 
+/* Where vectors take longer than arrays, two passes take them twice as long. */
+START_TEST(both_passes_have_exponentials)
+{
+    open_device("tpu-v6e");
+    const struct dl_kernel backward = {
+        .kind = DL_KERNEL_ATTENTION, .backward = true, .batch = 64, .m = 4096, .n = 4096, .k = 128, .kv_share = 1};
+    change_device("figures.vector_flop_per_score=500");
+    change_device("figures.backward_products=5");
+    const double one_pass_s = seconds(backward);
+    change_device("figures.backward_products=7");
+    ck_assert_double_eq_tol(seconds(backward) / one_pass_s, 2, 1e-9);
+}
+END_TEST
+
 /* Forward on the TPU v6e vectors take longer than its arrays, so that twice the operations take twice as long. */
 START_TEST(vectors_compute_each_score)
 {
@@ -269,6 +283,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, systolic_arrays_are_filled_by_squares);
     tcase_add_test(tests, squares_that_a_mask_hides_in_part_are_computed);
     tcase_add_test(tests, a_pass_for_queries_computes_scores_again);
+    tcase_add_test(tests, both_passes_have_exponentials);
     tcase_add_test(tests, vectors_compute_each_score);
     tcase_add_test(tests, a_window_never_takes_longer);
     tcase_add_test(tests, blocks_that_a_window_reaches_are_computed);
