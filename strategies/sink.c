@@ -179,18 +179,21 @@ static void add_wait(struct dl_sink *s, const struct dl_event *ev)
 }
 
 /* Tokens are counted when they are about to travel, or stay, and perhaps when they have come; backward that is known.
- * Trips that go on beside another micro-batch have its forward in every backward, layer by layer, with its wait. */
+ * Where trips go on beside another micro-batch, forward and backward of two are one pass with one wait in each layer.
+ * Here they come one after the other, so both have it: else the host would be ahead by a whole backward. A wait has no
+ * time of its own that could be shared out between them. */
 static void count_tokens(struct dl_sink *s, const struct dl_event *ev, bool drains)
 {
     const bool is_new = ev->pass == DL_FORWARD || ev->pass == DL_RECOMPUTE || (ev->async && ev->pass == DL_BACKWARD);
     if (is_new && ev->over == DL_TO_EXPERTS && drains && !ev->is_replayed && !ev->is_even) add_drain(s->into);
 }
 
-/* A block of which trips overlap has a part for each trip and for what lies between, with streams and events. */
+/* A block of which trips overlap has a part for each trip and for what lies between, with streams and events, whether
+ * another is beside it or not; what is repeated for the backward is within one of these. */
 static void cut_into_parts(struct dl_sink *s, const struct dl_event *ev)
 {
     const double host_s = s->request->job->setting.software->overlap_host_s;
-    if (ev->over != DL_TO_EXPERTS || host_s == 0 || ev->is_replayed) return;
+    if (ev->over != DL_TO_EXPERTS || ev->pass == DL_RECOMPUTE || host_s == 0 || ev->is_replayed) return;
     dl_template_add(s->into, &(struct dl_instruction){.name = "parts", .host_s = host_s});
 }
 

@@ -195,7 +195,8 @@ static const struct dl_field fields[] = {
     {"dispatch_overlap_fraction", DL_NUMBER, offsetof(struct options, dispatch_overlap_fraction), 0, 1, true, NULL,
      "share of a trip of tokens that goes on beside work with `overlap` of the strategy expert; 1 if absent"},
     {"overlap_host_s", DL_NUMBER, offsetof(struct options, overlap_host_s), 0, 1, true, NULL,
-     "host time of each pass of a block whose trips of tokens overlap, beside its launches; 0 if absent"},
+     "host time of a forward and of a backward of a block whose trips of tokens overlap, beside its launches; what is "
+     "recomputed has none of its own; 0 if absent"},
     {"dispatch_between_s", DL_NUMBER, offsetof(struct options, dispatch_between_s), 0, 1, true, NULL,
      "where tokens are sent to nodes: device time of each trip that leaves a node, beside dispatch_s; 0 if absent"},
     {"overlaps_tensor", DL_BOOL, offsetof(struct options, overlaps_tensor), 0, 0, true, NULL,

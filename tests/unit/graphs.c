@@ -300,14 +300,17 @@ END_TEST
 START_TEST(where_trips_overlap_the_host_waits_backward_too)
 {
     static const struct {
-        const char *expert;
+        const char *expert, *more;
         uint32_t waits[2], parts; /* of a layer forward and backward, and in each of both */
-    } cases[] = {{"", {1, 0}, 0}, {",'overlap':true", {1, 1}, 1}, {",'overlap':true,'even':true", {0, 0}, 1}};
+    } cases[] = {{"", "", {1, 0}, 0},
+                 {",'overlap':true", "", {1, 1}, 1},
+                 {",'overlap':true,'even':true", "", {0, 0}, 1},
+                 {",'overlap':true", ",{'name':'recompute','mode':'full'}", {1, 2}, 1}};
     const double parts_s = 3e-4;
     char stack[200];
     struct dl_session t;
-    snprintf(stack, sizeof stack, "{'name':'expert','ways':2,'dispatch':'to_experts'%s},{'name':'data'}",
-             cases[_i].expert);
+    snprintf(stack, sizeof stack, "{'name':'expert','ways':2,'dispatch':'to_experts'%s},{'name':'data'}%s",
+             cases[_i].expert, cases[_i].more);
     open_step(&t, &(struct step){.system = FAST_SYSTEM,
                                  .software = SOFTWARE(",'drains_at_dispatch':true,'overlap_host_s':3e-4"),
                                  .workload = MODEL,
@@ -354,7 +357,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("graphs");
     tcase_add_test(tests, what_depends_on_counts_is_not_replayed);
-    tcase_add_loop_test(tests, where_trips_overlap_the_host_waits_backward_too, 0, 3);
+    tcase_add_loop_test(tests, where_trips_overlap_the_host_waits_backward_too, 0, 4);
     tcase_add_loop_test(tests, what_graphs_are_given_is_copied, 0, 4);
     tcase_add_test(tests, a_step_that_is_one_graph_needs_no_host);
     tcase_add_test(tests, a_graph_of_the_passes_leaves_the_optimizer_to_the_host);
