@@ -2,7 +2,7 @@
 
     python3 kernels/torch/hugging_face.py OUT.json CASES.json
 
-CASES.json lists objects with `config` (as config.json has it, with model_type), samples, seq (0 for images) and mode: bf16
+CASES.json (hugging_face_cases.json beside this file for those of validation/measured/blind_steps.json) lists objects with `config` (as config.json has it, with model_type), samples, seq (0 for images) and mode: bf16
 (all of it cast), autocast, or bf16c (cast and compiled). `dlsim import` makes a workload of the same config. A case gives the
 seconds of a step (steps one after the other, one wait at the end), of its forward, backward and optimizer on the device, the
 sum of its kernels and the peak of allocated memory.
