@@ -84,6 +84,9 @@ double dl_schedule_bubble_s(const struct dl_schedule *s, const double item_s[DL_
  * as the last before that of another chunk, as often as there is one. */
 void dl_schedule_completing(const struct dl_schedule *s, uint32_t stage, bool by_runs, bool *completing);
 
+/* Whether the item is the first forward of its chunk on the stage. */
+bool dl_schedule_is_first_forward(const struct dl_schedule *s, uint32_t stage, uint32_t item);
+
 /* The most (micro-batch, chunk) pairs whose activations the stage holds at once: from F to B, to W where it is split.
  */
 uint32_t dl_schedule_live(const struct dl_schedule *s, uint32_t stage);

@@ -47,21 +47,13 @@ static void find_ends(const struct dl_schedule *s, uint32_t stage, struct ends *
             for (uint32_t chunk = 0; chunk < s->chunks; chunk++) *out++ = ends_of(s, stage, path, kind, chunk);
 }
 
-static bool is_first_forward(const struct dl_item *items, uint32_t i)
-{
-    if (items[i].kind != DL_ITEM_F) return false;
-    for (uint32_t k = 0; k < i; k++)
-        if (items[k].kind == DL_ITEM_F && items[k].chunk == items[i].chunk) return false;
-    return true;
-}
-
 /* The first forward of each chunk, where it differs, has a block of its own. */
-static void mark_first_forwards(struct dl_program *p, const struct dl_item *items)
+static void mark_first_forwards(const struct dl_schedule *s, struct dl_program *p)
 {
     uint32_t n_left = p->n_chunks;
     for (uint32_t i = 0; i < p->n_sequence && n_left; i++) {
-        if (!is_first_forward(items, i)) continue;
-        p->sequence[i].block = items[i].chunk * DL_N_TEMPLATES + DL_TEMPLATE_FIRST;
+        if (!dl_schedule_is_first_forward(s, p->stage, i)) continue;
+        p->sequence[i].block = p->sequence[i].item.chunk * DL_N_TEMPLATES + DL_TEMPLATE_FIRST;
         n_left--;
     }
 }
@@ -100,7 +92,7 @@ static void write_sequence(const struct dl_schedule *s, const struct dl_setting 
     p->n_tags = n_kinds_sent * s->chunks * s->micros;
     find_ends(s, p->stage, ends);
     write_items(s, ends, completing, p);
-    if (setting->first_forward_differs) mark_first_forwards(p, s->items[p->stage]);
+    if (setting->first_forward_differs) mark_first_forwards(s, p);
     dl_program_note_sequence(p);
     dl_free(completing);
 }

@@ -239,8 +239,7 @@ static enum dl_status rewrite_work(const struct dl_zero_options *o, const struct
     if (ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE)
         if (dl_zero_prepare(o, ev, walk_of(below), below, err)) return err->status;
     if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD) return DL_OK;
-    const bool is_due = ev->last_micro || dl_accumulated(dl_stack_setting(below)) == DL_ACCUMULATES_SHARDS;
-    return is_due ? dl_zero_scatter(o, ev, below, err) : DL_OK;
+    return dl_zero_scatters_at(ev, dl_stack_setting(below)) ? dl_zero_scatter(o, ev, below, err) : DL_OK;
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,

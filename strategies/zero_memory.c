@@ -19,9 +19,14 @@ static bool is_cut(const struct dl_setting *s, enum dl_tensor_kind tensor)
 }
 
 /* What a rank works with of what it holds only a part of. Experts that one rank alone holds are none of it. */
+static double cut_among(uint32_t shards, uint32_t shards_of_experts, struct dl_on_rank all)
+{
+    return (shards > 1 ? all.common : 0) + (shards_of_experts > 1 ? all.of_experts : 0);
+}
+
 static double cut_of(const struct dl_setting *s, struct dl_on_rank all)
 {
-    return (dl_shards(s, false) > 1 ? all.common : 0) + (dl_shards(s, true) > 1 ? all.of_experts : 0);
+    return cut_among(dl_shards(s, false), dl_shards(s, true), all);
 }
 
 static double secondary_bytes(const struct dl_setting *s, const struct dl_layer *layer)
@@ -93,10 +98,8 @@ static const double bits_per_byte = 8;
 /* What a rank gets for the event's layer: after the first use of a step, what the second copy is cut into. */
 static double come_parameters(const struct dl_setting *s, const struct dl_event *ev, const struct dl_layer *layer)
 {
-    const struct dl_on_rank all = dl_layer_on_rank(s, layer);
-    if (!s->secondary_ways || ev->first_micro) return cut_of(s, all);
-    return (dl_secondary_shards(s, false) > 1 ? all.common : 0) +
-           (dl_secondary_shards(s, true) > 1 ? all.of_experts : 0);
+    if (!s->secondary_ways || ev->first_micro) return cut_parameters(s, layer);
+    return cut_among(dl_secondary_shards(s, false), dl_secondary_shards(s, true), dl_layer_on_rank(s, layer));
 }
 
 /* What stays from the forward need not come again. */
@@ -136,13 +139,17 @@ static enum dl_status enter(const struct dl_zero_gathers *gathers, const struct 
     return dl_emit_alloc(below, DL_TENSOR_UNREDUCED, &of_weights, unreduced_bytes(s, ev->layer), err);
 }
 
+bool dl_zero_scatters_at(const struct dl_event *done, const struct dl_setting *s)
+{
+    return done->last_micro || dl_accumulated(s) == DL_ACCUMULATES_SHARDS;
+}
+
 /* Gradients as they are sent, and as much that comes, of what is scattered at once. */
 static double packed_gradient_bytes(const struct dl_zero_gathers *how, const struct dl_event *ev,
                                     const struct dl_setting *s)
 {
-    const bool is_due = ev->last_micro || dl_accumulated(s) == DL_ACCUMULATES_SHARDS;
     double parts[DL_MOST_MODULES] = {1}, most = 0;
-    if (ev->pass != DL_BACKWARD || !is_due || how->scatter_bits <= 0) return 0;
+    if (ev->pass != DL_BACKWARD || !dl_zero_scatters_at(ev, s) || how->scatter_bits <= 0) return 0;
     const uint32_t n = how->one_by_one ? dl_modules_buckets(&how->modules, ev->layer, parts) : 1;
     for (uint32_t i = 0; i < n; i++) most = fmax(most, parts[i]);
     return 2 * most * cut_of(s, dl_layer_trained_on_rank(s, ev->layer)) * how->scatter_bits / bits_per_byte;

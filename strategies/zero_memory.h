@@ -14,6 +14,9 @@ struct dl_zero_gathers {
     double scatter_bits; /* per gradient, the same */
 };
 
+/* Whether gradients are scattered at the end of this backward of a layer. */
+bool dl_zero_scatters_at(const struct dl_event *done, const struct dl_setting *s);
+
 /* An ALLOC, cut as the stage says. `chunk_bytes` adds up whole gradients of a chunk that waits for its last
  * micro-batch. */
 enum dl_status dl_zero_alloc(const struct dl_zero_gathers *gathers, const struct dl_event *ev, double *chunk_bytes,

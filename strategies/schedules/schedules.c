@@ -177,6 +177,15 @@ void dl_schedule_completing(const struct dl_schedule *s, uint32_t stage, bool by
     dl_free(comes_again);
 }
 
+bool dl_schedule_is_first_forward(const struct dl_schedule *s, uint32_t stage, uint32_t item)
+{
+    const struct dl_item *const items = s->items[stage];
+    if (items[item].kind != DL_ITEM_F) return false;
+    for (uint32_t i = 0; i < item; i++)
+        if (items[i].kind == DL_ITEM_F && items[i].chunk == items[item].chunk) return false;
+    return true;
+}
+
 bool dl_schedule_times_are_equal(const struct dl_schedule_request *request)
 {
     return request->forward_s == request->backward_s && request->forward_s == request->weight_s &&

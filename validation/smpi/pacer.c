@@ -58,13 +58,12 @@ static bool completes_gradients(const struct dl_pacer *p, const struct dl_item *
     return true;
 }
 
-static bool is_first_forward(const struct dl_pacer *p, const struct dl_item *item)
+static bool comes_first(const struct dl_pacer *p, const struct dl_item *item)
 {
-    const struct dl_item *const items = p->train->schedule.items[p->train->at[DL_AXIS_PIPELINE]];
-    if (!p->train->s->first_forward_differs || item->kind != DL_ITEM_F) return false;
-    for (const struct dl_item *earlier = items; earlier < item; earlier++)
-        if (earlier->kind == DL_ITEM_F && earlier->chunk == item->chunk) return false;
-    return true;
+    const struct dl_schedule *const s = &p->train->schedule;
+    const uint32_t stage = p->train->at[DL_AXIS_PIPELINE];
+    return p->train->s->first_forward_differs &&
+           dl_schedule_is_first_forward(s, stage, (uint32_t)(item - s->items[stage]));
 }
 
 void dl_pacer_begin(struct dl_pacer *p, const struct dl_item *item)
@@ -74,7 +73,7 @@ void dl_pacer_begin(struct dl_pacer *p, const struct dl_item *item)
     p->at = &program->end;
     if (!item) return;
     const int kind = completes_gradients(p, item) ? DL_TEMPLATE_LAST
-                     : is_first_forward(p, item)  ? DL_TEMPLATE_FIRST
+                     : comes_first(p, item)       ? DL_TEMPLATE_FIRST
                                                   : (int)item->kind;
     p->at = program->items[item->chunk * DL_N_TEMPLATES + kind];
 }
