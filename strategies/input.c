@@ -6,30 +6,35 @@
 
 struct options {
     int64_t from; /* enum place */
+    bool late;
 };
-enum place { nearest, memory, node_storage, storage, memory_late };
-static const char *const places[] = {"nearest", "memory", "node_storage", "storage", "memory_late", NULL};
-static const enum dl_path paths[] = {DL_PATH_HOST, DL_PATH_HOST, DL_PATH_HOST_NODE_STORAGE, DL_PATH_HOST_STORAGE,
-                                     DL_PATH_HOST};
+enum place { nearest, memory, node_storage, storage };
+static const char *const places[] = {"nearest", "memory", "node_storage", "storage", NULL};
+static const enum dl_path paths[] = {DL_PATH_HOST, DL_PATH_HOST, DL_PATH_HOST_NODE_STORAGE, DL_PATH_HOST_STORAGE};
 static const struct options defaults = {.from = nearest};
 static const struct dl_field fields[] = {
     {"from", DL_CHOICE, offsetof(struct options, from), 0, 0, true, places,
      "where samples lie: in the memory of their node if its part of them fits, else in the node's storage, else in "
-     "that which all nodes share; or in one of these; memory_late: unpacked in memory, and copied to the device only "
-     "when a forward needs them, which waits; nearest if absent"},
+     "that which all nodes share; or in one of these; nearest if absent"},
+    {"late", DL_BOOL, offsetof(struct options, late), 0, 0, true, NULL,
+     "with from memory: samples lie there unpacked, and are copied to the device only when a forward needs them, which "
+     "waits; false if absent"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
     const struct options *const o = options;
     (void)entry, (void)err;
-    setting->reads_ahead = o->from != memory_late;
+    setting->reads_ahead = !o->late;
     return DL_OK;
 }
 
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
-    (void)options;
+    const struct options *const o = options;
+    if (o->late && o->from != memory)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "late"),
+                       "needs \"from\": \"memory\": what lies elsewhere is read ahead");
     if (what->model->data.stored_bytes > 0) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, what->where,
                    "%s does not say what its samples are; it needs \"samples\" with \"count\" and \"stored_bytes\"",
@@ -50,7 +55,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
                                   .cause = DL_CAUSE_INPUT,
                                   .path = paths[o->from],
                                   .from_nearest = o->from == nearest,
-                                  .is_late = o->from == memory_late};
+                                  .is_late = o->late};
     if (dl_emit(below, ev, err)) return err->status;
     return begins_model(ev) ? dl_emit(below, &read, err) : DL_OK;
 }

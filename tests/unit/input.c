@@ -160,7 +160,7 @@ START_TEST(late_copies_come_before_the_work)
                         .software = LOADER(",'raw_bytes_per_s':1e7"),
                         .stack = "{'name':'data'}"};
     open_step(&without, &step);
-    step.stack = "{'name':'data'},{'name':'input','from':'memory_late'}";
+    step.stack = "{'name':'data'},{'name':'input','from':'memory','late':true}";
     open_step(&with, &step);
     const double copies_s = MICROS * 6e6 / 5e8, work_s = estimated(&without, "work").step_s;
     const struct dl_training_result r = estimated(&with, "late");
@@ -181,8 +181,8 @@ START_TEST(late_copies_are_shared_by_those_who_copy)
         "test','devices':2,'parts':[{'kind':'pcie','link':'ideal','sockets':1,'switches':1,"
         "'bandwidth_bytes_per_s':5e8,'switch_bandwidth_bytes_per_s':5e8,'latency_s':0,"
         "'socket_bandwidth_bytes_per_s':1e18,'socket_latency_s':0}],'host':{}}}";
-    static const char *const stacks[] = {"{'name':'pipeline','ways':2},{'name':'input','from':'memory_late'}",
-                                         "{'name':'data'},{'name':'input','from':'memory_late'}"};
+    static const char *const stacks[] = {"{'name':'pipeline','ways':2},{'name':'input','from':'memory','late':true}",
+                                         "{'name':'data'},{'name':'input','from':'memory','late':true}"};
     struct dl_session t;
     open_step(&t, &(struct step){.system = system,
                                  .software = LOADER(""),

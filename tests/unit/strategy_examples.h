@@ -312,7 +312,10 @@ static const struct example every_example[] = {
      .held = held_less,
      .spares = true},
     {.strategy = "input", .entry = "{'name':'input','from':'memory'}", .workload = FOUR_WITH_SAMPLES, .n = {1}},
-    {.strategy = "input", .entry = "{'name':'input','from':'memory_late'}", .workload = FOUR_WITH_SAMPLES, .n = {1}},
+    {.strategy = "input",
+     .entry = "{'name':'input','from':'memory','late':true}",
+     .workload = FOUR_WITH_SAMPLES,
+     .n = {1}},
     {.strategy = "graphs", .entry = "{'name':'graphs','scope':'step'}", .n = {1}},
     {.strategy = "blocking_launches", .entry = "{'name':'blocking_launches'}", .n = {1}},
 };
