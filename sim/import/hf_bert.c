@@ -1,4 +1,4 @@
-/* hf_bert.c - BERT and ViT: encoders, all of whose tokens attend to all. */
+/* hf_bert.c - BERT, RoBERTa and ViT: encoders, all of whose tokens attend to all. */
 #include "sim/import/hf_models.h"
 
 #include <string.h>
@@ -17,6 +17,10 @@ static const struct dl_hf_key encoder_keys[] = {
 static const struct dl_hf_keys shared = DL_HF_KEYS(encoder_keys);
 
 /* ---- BERT ---- */
+
+#define BERT_ENCODER                                                                                                   \
+    "{\"norm\": \"layernorm\", \"positions\": \"learned\", \"projections\": \"apart\", \"causal\": false,"             \
+    " \"embedding_norm\": true, \"final_norm\": false, \"head_transform\": true}"
 
 static const char of_pooler[] = "of the pooler, which is not in the workload";
 static const char *const bert_architectures[] = {"BertForMaskedLM", "BertForPreTraining", NULL};
@@ -51,11 +55,48 @@ static enum dl_status finish_bert(struct dl_hf *hf, struct dl_error *err)
 const struct dl_hf_model dl_hf_bert = {
     .model_type = "bert",
     .architectures = bert_architectures,
-    .always = "{\"norm\": \"layernorm\", \"positions\": \"learned\", \"projections\": \"apart\", \"causal\": false,"
-              " \"embedding_norm\": true, \"final_norm\": false, \"head_transform\": true}",
+    .always = BERT_ENCODER,
     .keys = DL_HF_KEYS(bert),
     .shared = &shared,
     .finish = finish_bert,
+};
+
+/* ---- RoBERTa ---- */
+
+/* Positions are counted from the id of padding on, which has a vector of its own, as the ids before it have. */
+static enum dl_status finish_roberta(struct dl_hf *hf, struct dl_error *err)
+{
+    int64_t padding = 1;
+    if (dl_hf_get(hf, "pad_token_id").value && dl_hf_need_count(hf, "pad_token_id", &padding, err)) return err->status;
+    const int64_t vectors = dl_hf_count(hf, "seq"), unused = padding + 1;
+    if (vectors <= unused)
+        return dl_hf_refuse(hf, "max_position_embeddings", err, "must be above pad_token_id + 1, %lld, got %lld",
+                            (long long)unused, (long long)vectors);
+    json_object_set_new(hf->out->workload, "seq", json_integer(vectors - unused));
+    dl_hf_leave_out(hf, "pad_token_id", true,
+                    "positions up to that of padding are not in the workload: hidden_size parameters each");
+    return DL_OK;
+}
+
+static const char *const roberta_architectures[] = {"RobertaForMaskedLM", NULL};
+static const struct dl_hf_key roberta[] = {
+    HF_LENGTH("max_position_embeddings"),
+    HF_COUNT("vocab_size", "vocab", NULL),
+    HF_COUNT("type_vocab_size", "token_types", "2"),
+    HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),
+    HF_DROPOUT("hidden_dropout_prob", "0.1"),
+    HF_DROPOUT("attention_probs_dropout_prob", "0.1"),
+    HF_IS("position_embedding_type", "\"absolute\"", "positions are learned, one vector each"),
+    HF_LEFT_OUT("classifier_dropout", "of a head for classification, which this class does not have"),
+    HF_FINISHED("pad_token_id"),
+};
+const struct dl_hf_model dl_hf_roberta = {
+    .model_type = "roberta",
+    .architectures = roberta_architectures,
+    .always = BERT_ENCODER,
+    .keys = DL_HF_KEYS(roberta),
+    .shared = &shared,
+    .finish = finish_roberta,
 };
 
 /* ---- ViT ---- */

@@ -1,4 +1,4 @@
-/* hf_gpt.c - GPT-2, GPT-NeoX and StarCoder: LayerNorm, biases everywhere, a feed-forward half without a gate. */
+/* hf_gpt.c - GPT-2, OPT, GPT-NeoX and StarCoder: LayerNorm, biases everywhere, a feed-forward half without a gate. */
 #include "sim/import/hf_models.h"
 
 static const struct dl_hf_word functions[] = {{"gelu", "gelu"},      {"gelu_new", "gelu"},
@@ -39,6 +39,47 @@ const struct dl_hf_model dl_hf_gpt2 = {
     .architectures = gpt2_architectures,
     .always = "{\"norm\": \"layernorm\", \"positions\": \"learned\", \"bias\": true}",
     .shared = &gpt2,
+};
+
+static enum dl_status finish_opt(struct dl_hf *hf, struct dl_error *err)
+{
+    const struct dl_json width = dl_hf_get(hf, "word_embed_proj_dim");
+    if (width.value && json_integer_value(width.value) != dl_hf_count(hf, "hidden"))
+        return dl_hf_refuse(hf, "word_embed_proj_dim", err,
+                            "must be hidden_size, %lld: embeddings are as wide as blocks",
+                            (long long)dl_hf_count(hf, "hidden"));
+    dl_hf_leave_out(hf, "max_position_embeddings", true,
+                    "two more positions, which no token has, are not in the workload: hidden_size parameters each");
+    return DL_OK;
+}
+
+static const char *const opt_architectures[] = {"OPTForCausalLM", NULL};
+static const struct dl_hf_key opt[] = {
+    HF_COUNT("num_hidden_layers", "layers", NULL),
+    HF_COUNT("hidden_size", "hidden", NULL),
+    HF_COUNT("ffn_dim", "ffn", NULL),
+    HF_COUNT("num_attention_heads", "heads", NULL),
+    HF_LENGTH("max_position_embeddings"),
+    HF_COUNT("vocab_size", "vocab", NULL),
+    HF_WORD("activation_function", "activation", "\"relu\"", functions),
+    HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),
+    HF_FLAG("enable_bias", "bias", "true"),
+    HF_DROPOUT("dropout", "0.1"),
+    HF_DIFFERS("attention_dropout", "0", "", "scores have dropout if dropout is above 0, and none otherwise"),
+    HF_IS("do_layer_norm_before", "true", "norms come before each half of a block"),
+    HF_IS("layer_norm_elementwise_affine", "true", "norms have gains and biases"),
+    HF_IS("_remove_final_layer_norm", "false", "there is a norm before the head"),
+    HF_IS("layerdrop", "0", "all blocks run in every step"),
+    HF_FINISHED("word_embed_proj_dim"),
+    HF_LEFT_OUT("init_std", "values at the start of training cost no time"),
+    HF_LEFT_OUT("activation_dropout", "not read by the class"),
+};
+const struct dl_hf_model dl_hf_opt = {
+    .model_type = "opt",
+    .architectures = opt_architectures,
+    .always = "{\"norm\": \"layernorm\", \"positions\": \"learned\", \"projections\": \"apart\"}",
+    .keys = DL_HF_KEYS(opt),
+    .finish = finish_opt,
 };
 
 /* Both halves of a block take its input, after a norm each. */

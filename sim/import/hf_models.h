@@ -125,7 +125,8 @@ extern const struct dl_hf_model dl_hf_gemma, dl_hf_granite, dl_hf_phi3;
 extern const struct dl_hf_model dl_hf_qwen2, dl_hf_qwen3, dl_hf_qwen2_moe, dl_hf_qwen3_moe;
 extern const struct dl_hf_model dl_hf_deepseek_v2, dl_hf_deepseek_v3, dl_hf_nemotron_h;
 extern const struct dl_hf_model dl_hf_gpt2, dl_hf_gpt_neox, dl_hf_gpt_bigcode, dl_hf_starcoder2;
-extern const struct dl_hf_model dl_hf_bert, dl_hf_vit;
+extern const struct dl_hf_model dl_hf_opt, dl_hf_falcon, dl_hf_phi, dl_hf_stablelm;
+extern const struct dl_hf_model dl_hf_bert, dl_hf_roberta, dl_hf_vit;
 
 #define DL_HF_DECODER                                                                                                  \
     "\"norm\": \"rmsnorm\", \"positions\": \"rotary\", \"projections\": \"apart\", \"bias\": false, \"dropout\": "     \
