@@ -69,6 +69,9 @@ static const struct dl_field fields[] = {
      "windows; all if absent"},
     {"dropout", DL_BOOL, AT(needs_dropout), 0, 0, true, NULL,
      "only residuals and attention with dropout; false if absent"},
+    {"rotated_parts", DL_BOOL, AT(needs_parts), 0, 0, true, NULL,
+     "only rotary kernels on queries and keys that are parts of one tensor with the values (projections joined), and "
+     "attention behind them; false if absent"},
     {"experts", DL_BOOL, AT(needs_experts), 0, 0, true, NULL, "only kernels on the tokens of experts; false if absent"},
     {"bias", DL_BOOL, AT(needs_bias), 0, 0, true, NULL, "only GEMMs with a bias; false if absent"},
     {"drains", DL_BOOL, AT(drains), 0, 0, true, NULL,
@@ -153,6 +156,7 @@ static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)
     if (r->unless_multiple_of > 0 && fmod(k->batch, r->unless_multiple_of) == 0) return false;
     if (r->widest > 0 && k->n > r->widest) return false;
     if (r->needs_dropout && !k->drops) return false;
+    if (r->needs_parts && !k->rotates_parts) return false;
     if (r->needs_experts && !dl_kernel_is_of_experts(k)) return false;
     if (r->needs_bias && !k->has_bias) return false;
     if (r->needs_groups && !(k->kv_share > 0 && k->kv_share < 1)) return false;

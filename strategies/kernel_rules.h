@@ -36,6 +36,7 @@ struct dl_kernel_rule {
     bool is_by_whole_heads;        /* of attention: a unit of the device takes all of a head, not blocks of its rows */
     double widest;                 /* only for rows of at most so many elements; 0: any */
     bool needs_dropout;            /* only for kernels that dropout is part of */
+    bool needs_parts;              /* only for rotations of parts of a tensor, and attention behind them */
     bool needs_experts;            /* only for what is done for the tokens of experts */
     bool needs_bias;               /* only for products with a bias */
     bool drains;                   /* the host waits for all before it, to copy a number to the device */

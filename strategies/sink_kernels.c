@@ -13,9 +13,9 @@ static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b)
            a->made.width == b->made.width && a->given.height == b->given.height && a->given.width == b->given.width &&
            a->window == b->window && a->stride == b->stride && a->pad == b->pad && a->unit_s == b->unit_s &&
            a->products_per_element == b->products_per_element && a->table == b->table && a->causal == b->causal &&
-           a->drops == b->drops && a->backward == b->backward && a->kv_share == b->kv_share &&
-           a->stays_wide == b->stays_wide && a->in_wide_block == b->in_wide_block && a->has_bias == b->has_bias &&
-           a->has_places == b->has_places && a->frozen == b->frozen &&
+           a->drops == b->drops && a->rotates_parts == b->rotates_parts && a->backward == b->backward &&
+           a->kv_share == b->kv_share && a->stays_wide == b->stays_wide && a->in_wide_block == b->in_wide_block &&
+           a->has_bias == b->has_bias && a->has_places == b->has_places && a->frozen == b->frozen &&
            dl_kernel_is_of_experts(a) == dl_kernel_is_of_experts(b) && a->pass == b->pass && a->name == b->name &&
            a->operation == b->operation;
 }

@@ -69,15 +69,21 @@ static enum dl_block_module norm_module(const struct dl_transformer *o)
 
 /* Scaled cosines and sines of YaRN have a name of their own, as fused kernels may not know them; those of latent
  * attention look them up in tables. */
+static bool is_rotary(const struct dl_transformer *o) { return o->positions == DL_ROTARY || o->positions == DL_YARN; }
+
+/* Queries, keys and values come of one product, and the first two are rotated. */
+static bool rotates_parts(const struct dl_block *b) { return is_rotary(b->o) && !is_latent(b->o) && !b->apart; }
+
 static void rotate(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
     const bool is_scaled = o->positions == DL_YARN;
-    if (!is_scaled && o->positions != DL_ROTARY) return;
+    if (!is_rotary(o)) return;
     const double rotated = (double)(is_latent(o) ? o->rope_size : o->head_size);
     const double moved = 2 * b->tokens * ((double)o->heads + key_heads(o)) * rotated;
     dl_tape_pass(&b->tape, &(struct dl_tape_pass){is_scaled && !is_latent(o) ? "yarn" : "rotary", DL_INSIDE,
-                                                  .forward = moved, .input_gradient = moved, .operation = "rotary"});
+                                                  .forward = moved, .input_gradient = moved, .operation = "rotary",
+                                                  .rotates_parts = rotates_parts(b)});
 }
 
 static void queries_keys_values(struct dl_block *b)
@@ -145,7 +151,8 @@ static void fused_attention(struct dl_block *b)
                                                     .causal = o->causal && !b->in_windows,
                                                     .window = b->in_windows ? (double)o->window : 0,
                                                     .kv_share = key_heads(o) / (double)o->heads,
-                                                    .drops = o->dropout});
+                                                    .drops = o->dropout,
+                                                    .rotates_parts = rotates_parts(b)});
 }
 
 void dl_block_attend(struct dl_block *b)

@@ -197,6 +197,7 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
         .module = tape->module,
         .table = pass->table,
         .drops = pass->drops,
+        .rotates_parts = pass->rotates_parts,
         .on_operands = tape->inside && !heads,
         .by = {.batch = heads, .n = pass->by & DL_BY_WIDTH, .elements = pass->by | of_experts(tape->among_experts)}};
     if (pass->forward > 0) {

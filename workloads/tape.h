@@ -75,6 +75,7 @@ struct dl_tape_pass {
     double flop;           /* that its forward does in products of its own; backward twice as many */
     double products, backward_products; /* of kernels, as products_per_element of struct dl_kernel; 0: no matter */
     bool drops;                         /* its forward, as in struct dl_kernel */
+    bool rotates_parts;                 /* as in struct dl_kernel */
     bool only_adds;                     /* its backward needs nothing that it was given or made */
 };
 void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass);

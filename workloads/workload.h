@@ -112,6 +112,7 @@ struct dl_kernel {
     bool by_whole_heads;         /* attention: a unit of the device takes all of a head; the software decides */
     double kv_share;             /* attention: heads of keys and values over those of queries */
     bool drops;                  /* dropout is part of it: of attention's scores, or of what a residual adds */
+    bool rotates_parts;          /* rotation, or attention behind one: of parts of one tensor, values are another */
     bool has_places;             /* product of experts: each has as many places for tokens, filled or not */
     bool moves_tokens;           /* product with a one-hot matrix: no work of the model */
     bool stays_wide;             /* product: never with quantised operands, beside those of attention's core */

@@ -226,6 +226,18 @@ START_TEST(a_rule_may_be_for_grouped_queries)
 }
 END_TEST
 
+START_TEST(a_rule_may_be_for_rotated_parts)
+{
+    open_rules("[{\"operation\": \"rotary\", \"launches\": 5, \"rotated_parts\": true},"
+               " {\"operation\": \"rotary\", \"launches\": 3}]");
+    for (int parts = 0; parts <= 1; parts++) {
+        const struct dl_kernel k = {.kind = DL_KERNEL_MEMORY, .name = "rotary", .rotates_parts = parts};
+        ck_assert_double_eq(dl_kernel_rule_for(&rules, &k, mixed)->launches, parts ? 5 : 3);
+    }
+    close_rules();
+}
+END_TEST
+
 START_TEST(a_rule_may_be_for_a_fused_optimizer)
 {
     const struct dl_kernel update = {.kind = DL_KERNEL_MEMORY, .name = "adam"};
@@ -328,6 +340,7 @@ int main(void)
     tcase_add_test(tests, results_of_attention_may_be_moved);
     tcase_add_test(tests, pixels_are_moved_once_however_many_windows_hold_them);
     tcase_add_test(tests, a_rule_may_be_for_grouped_queries);
+    tcase_add_test(tests, a_rule_may_be_for_rotated_parts);
     tcase_add_test(tests, a_rule_may_be_for_a_fused_optimizer);
     tcase_add_test(tests, kernels_may_keep_more);
     tcase_add_test(tests, a_rule_may_be_for_experts_or_biases);

@@ -1,0 +1,65 @@
+/* kept_by_autograd.c - what PyTorch keeps of a block of transformers for its backward, counted tensor by tensor. */
+#include "tests/unit/training_memory.h"
+
+enum { SEQ = 128, HIDDEN = 512, HEADS = 8, KEY_HEADS = 2, FFN = 1536, BF16 = 2, FP32 = 4 };
+
+static const double hidden = HIDDEN, ffn = FFN, keys = HIDDEN / HEADS * KEY_HEADS;
+
+#define DECODER(more)                                                                                                  \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':512,'heads':8,"           \
+    "'ffn':1536,'seq':128,'vocab':512,'positions':'rotary','norm':'rmsnorm','bias':false,'dropout':false" more "}"
+#define GROUPS ",'projections':'apart','kv_heads':2"
+
+/* Of a token. By parts, a norm keeps its input in fp32 and what it makes of that before the gain; compiled, its input
+ * alone. Behind each there is what products are given. */
+static double norms(bool is_compiled) { return 2 * hidden * (is_compiled ? BF16 + BF16 : FP32 + BF16 + BF16); }
+
+/* The gate, the other half, their product, and in eager mode the function of the gate. */
+static double gated(bool is_compiled) { return (is_compiled ? 3 : 4) * ffn * BF16; }
+
+static const double all_heads = 4 * (double)HIDDEN * BF16; /* queries, keys, values and what attention makes of them */
+
+/* Keys and values of fewer heads. */
+static double few_heads(void) { return 2 * (hidden + keys) * BF16; }
+
+/* Values stay a part of what they came in with queries and keys, which are rotated into tensors of their own. */
+static double parts(void) { return 2 * hidden * BF16; }
+
+/* In the order of heads and in that of tokens. */
+static double result_again(void) { return hidden * BF16; }
+
+static const struct {
+    const char *software, *workload;
+    bool is_compiled;
+    double (*attention)(void);
+    bool has_parts, copies_result;
+} cases[] = {
+    {"pytorch-transformers", DECODER(GROUPS ",'activation':'swiglu'"), false, few_heads, false, false},
+    {"pytorch-transformers-2024", DECODER(GROUPS ",'activation':'swiglu'"), false, NULL, false, false},
+    {"pytorch-transformers", DECODER(GROUPS ",'activation':'geglu'"), false, few_heads, false, false},
+    {"pytorch-transformers", DECODER(",'activation':'swiglu'"), false, NULL, true, true},
+    {"pytorch-transformers-compiled", DECODER(GROUPS ",'activation':'swiglu'"), true, NULL, false, false},
+    {"pytorch-transformers-compiled", DECODER(",'activation':'swiglu'"), true, NULL, true, false},
+};
+
+START_TEST(a_block_keeps_these_tensors)
+{
+    const bool is_compiled = cases[_i].is_compiled;
+    const double attention = cases[_i].attention ? cases[_i].attention() : all_heads;
+    const double rest = (cases[_i].has_parts ? parts() : 0) + (cases[_i].copies_result ? result_again() : 0);
+    const double wanted = SEQ * (norms(is_compiled) + gated(is_compiled) + attention + rest);
+    open_strategy(cases[_i].workload, cases[_i].software, "'global_batch':1,'precision':'bf16'", "");
+    const double kept = saved_bytes(&training, 1);
+    ck_assert_msg(fabs(kept - wanted) < 1e-3 * wanted, "%s: %g, not %g", cases[_i].software, kept, wanted);
+    dl_session_close(&training);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("kept_by_autograd");
+    tcase_add_loop_test(tests, a_block_keeps_these_tensors, 0, (int)DL_COUNT(cases));
+    Suite *const suite = suite_create("kept_by_autograd");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
