@@ -93,13 +93,28 @@ enum dl_status dl_emit_updating(struct dl_stack *top, const struct dl_event *at,
 static enum dl_status save(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
 {
     const struct dl_saves saves = dl_saves_of(dl_stack_setting(top), at->layer);
+    const double times = dl_kept_times(dl_stack_setting(top), at->layer);
     struct dl_event all = event_of(DL_TENSOR_SAVED, at), scores = event_of(DL_TENSOR_SCORES, at);
-    all.inside_bytes = saves.inside_bytes;
-    all.outside_bytes = saves.outside_bytes;
-    all.bytes = saves.whole_bytes;
-    scores.inside_bytes = saves.scores_bytes;
+    all.inside_bytes = times * saves.inside_bytes;
+    all.outside_bytes = times * saves.outside_bytes;
+    all.bytes = times * saves.whole_bytes;
+    scores.inside_bytes = times * saves.scores_bytes;
     if (dl_emit(top, &all, err)) return err->status;
     return saves.scores_bytes > 0 ? dl_emit(top, &scores, err) : DL_OK;
+}
+
+/* What a block saved, scores and all, as it is copied for its backward. */
+static enum dl_status slice(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(top);
+    const struct dl_saves saves = dl_saves_of(s, at->layer);
+    const double times = dl_kept_times(s, at->layer);
+    struct dl_event ev = event_of(DL_TENSOR_SLICED, at);
+    if (!dl_slices_kept(s, at->layer)) return DL_OK;
+    ev.inside_bytes = times * (saves.inside_bytes + saves.scores_bytes);
+    ev.outside_bytes = times * saves.outside_bytes;
+    ev.bytes = times * saves.whole_bytes;
+    return dl_emit(top, &ev, err);
 }
 
 /* The gradient that passes a layer by on the residual way, and what its loss needs. */
@@ -230,7 +245,7 @@ enum dl_status dl_emit_entered(struct dl_stack *top, const struct dl_event *at, 
     if (s->streams_weights && alloc_by_parameters(top, DL_TENSOR_STREAMED, at, dl_precision_bytes(s->precision), err))
         return err->status;
     if (!is_backward) return save(top, at, err);
-    if (alloc_passing(top, at, err)) return err->status;
+    if (slice(top, at, err) || alloc_passing(top, at, err)) return err->status;
     if (s->streams_weights)
         return alloc_by_parameters(top, DL_TENSOR_UNREDUCED, &of_weights, dl_precision_bytes(s->precision), err);
     return s->software->gradients_persist ? DL_OK : dl_emit_gradients(top, &of_weights, err);
@@ -257,6 +272,8 @@ enum dl_status dl_emit_left(struct dl_stack *top, const struct dl_event *at, str
     of_weights.gradient = DL_GRADIENT_WEIGHT;
     if (streams && dl_emit_free(top, DL_TENSOR_STREAMED, at, err)) return err->status;
     if (at->pass != DL_BACKWARD) return DL_OK;
+    if (dl_slices_kept(dl_stack_setting(top), at->layer) && dl_emit_free(top, DL_TENSOR_SLICED, at, err))
+        return err->status;
     if (dl_emit_free(top, DL_TENSOR_PASSING, at, err) || alloc_gradient_copies(top, &of_weights, err) ||
         dl_emit_free(top, DL_TENSOR_SAVED, at, err) ||
         (at->layer->saved.scores_bytes > 0 && dl_emit_free(top, DL_TENSOR_SCORES, at, err)))

@@ -127,6 +127,7 @@ static double part_away(const struct options *o, const struct dl_event *ev)
     case DL_TENSOR_OPTIMIZER:
     case DL_TENSOR_UPDATING: return o->optimizer;
     case DL_TENSOR_SAVED:
+    case DL_TENSOR_SLICED:
     case DL_TENSOR_SCORES: return ev->layer->is_block ? o->activations : 0;
     default: return 0;
     }

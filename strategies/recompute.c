@@ -169,7 +169,7 @@ static enum dl_recompute again_of(const struct dl_event *ev)
 static struct dl_event kept(const struct dl_setting *s, const struct dl_event *saved)
 {
     struct dl_event input = *saved;
-    const bool keeps = saved->tensor == DL_TENSOR_SAVED && keeps_input(saved->recomputed, saved->block);
+    const bool keeps = saved->tensor != DL_TENSOR_SCORES && keeps_input(saved->recomputed, saved->block);
     const struct dl_saves results =
         keeps ? dl_recompute_kept(saved->recomputed, s, saved->layer) : (struct dl_saves){0};
     input.outside_bytes = keeps ? dl_saves_of(s, saved->layer).input_bytes + results.outside_bytes : 0;
@@ -184,10 +184,17 @@ static enum dl_status save_rest(const struct dl_event *ev, struct dl_stack *belo
     const struct dl_setting *const s = dl_stack_setting(below);
     const struct dl_saves given_up = dl_saves_of_modules(s, ev->layer, s->recompute_modules);
     if (ev->tensor == DL_TENSOR_SCORES) return given_up.scores_bytes > 0 ? DL_OK : dl_emit(below, ev, err);
+    const double times = dl_kept_times(s, ev->layer);
+    const double scores = ev->tensor == DL_TENSOR_SLICED ? given_up.scores_bytes : 0;
     struct dl_event rest = *ev;
-    rest.inside_bytes -= given_up.inside_bytes;
-    rest.outside_bytes -= given_up.outside_bytes;
+    rest.inside_bytes -= times * (given_up.inside_bytes + scores);
+    rest.outside_bytes -= times * given_up.outside_bytes;
     return dl_emit(below, &rest, err);
+}
+
+static bool is_saved(enum dl_tensor_kind tensor)
+{
+    return tensor == DL_TENSOR_SAVED || tensor == DL_TENSOR_SCORES || tensor == DL_TENSOR_SLICED;
 }
 
 static enum dl_status save(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
@@ -260,7 +267,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     struct dl_event told = *ev;
     told.recomputed = options;
     if (is_layer) return rewrite_layer(&told, below, err);
-    if (is_alloc && (ev->tensor == DL_TENSOR_SAVED || ev->tensor == DL_TENSOR_SCORES)) return save(&told, below, err);
+    if (is_alloc && is_saved(ev->tensor)) return save(&told, below, err);
     return dl_emit(below, &told, err);
 }
 

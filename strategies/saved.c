@@ -111,6 +111,16 @@ struct dl_saves dl_saves_of_modules(const struct dl_setting *s, const struct dl_
     return saves_of(s, layer, &sum, modules);
 }
 
+double dl_kept_times(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    return layer->is_block ? s->software->keep.times : 1;
+}
+
+bool dl_slices_kept(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    return layer->is_block && s->software->keep.backward_moves > 0;
+}
+
 double dl_input_bytes(const struct dl_setting *s, const struct dl_layer *layer)
 {
     if (layer->index > 0 || !dl_is_mixed(s)) return 0;

@@ -17,6 +17,12 @@ struct dl_saves dl_saves_of(const struct dl_setting *setting, const struct dl_la
 struct dl_saves dl_saves_of_modules(const struct dl_setting *setting, const struct dl_layer *layer,
                                     dl_module_set modules);
 
+/* What is kept of a layer, over that. */
+double dl_kept_times(const struct dl_setting *setting, const struct dl_layer *layer);
+
+/* Whether the backward of a layer begins with a copy of it. */
+bool dl_slices_kept(const struct dl_setting *setting, const struct dl_layer *layer);
+
 /* Of what experts are given, in how many parts tokens are outside of them: each rank that shares experts with others
  * keeps it whole, as it was gathered for them (Megatron-Core, transformer/moe/token_dispatcher.py: tensor ranks gather
  * before the products, which keep what they are given). What comes back is scattered before it is weighed. 1: as it is

@@ -6,6 +6,7 @@
 
 #include "sim/core/random.h"
 #include "sim/program/segments.h"
+#include "strategies/layer_memory.h"
 #include "strategies/position_records.h"
 #include "strategies/recompute.h"
 
@@ -242,6 +243,23 @@ static void add_update(struct dl_sink *s, const struct dl_event *ev)
     add_kernel(s, &kernel);
 }
 
+/* Blocks that are iterations of a loop keep activations in arrays of all of them. */
+static enum dl_status copy_kept(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const struct dl_keep_code *const keep = &setting->software->keep;
+    const bool is_saved = ev->tensor == DL_TENSOR_SAVED || ev->tensor == DL_TENSOR_SCORES;
+    const double moves = is_saved ? keep->moves : ev->tensor == DL_TENSOR_SLICED ? keep->backward_moves : 0;
+    const double elements = moves * dl_allocated_bytes(ev) / dl_precision_bytes(setting->precision);
+    struct dl_event copy = {.kind = DL_EV_COMPUTE, .pass = ev->pass, .cause = DL_CAUSE_COMPUTE, .layer = ev->layer};
+    copy.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
+                                     .name = "keep",
+                                     .operation = "copy",
+                                     .pass = is_saved ? DL_PASS_FORWARD : DL_PASS_INPUT_GRADIENT,
+                                     .elements = elements};
+    return elements > 0 && ev->layer->is_block ? add_compute(s, &copy, err) : DL_OK;
+}
+
 /* Some software waits at both ends of a block that is recomputed. */
 static void drain_at_recompute(struct dl_sink *s, const struct dl_event *ev)
 {
@@ -278,7 +296,7 @@ enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_err
         dl_sink_end_layer(s);
         drain_at_recompute(s, ev);
         break;
-    case DL_EV_ALLOC:
+    case DL_EV_ALLOC: dl_sink_memory(s, ev); return copy_kept(s, ev, err);
     case DL_EV_FREE: dl_sink_memory(s, ev); break;
     case DL_EV_GRADIENT: break; /* nobody had anything to do here */
     }

@@ -1,5 +1,7 @@
 /* sink_memory.c - what events allocate and free becomes ops of the program being built. Whole gradients go bucket by
  * bucket: they are freed when theirs is full, or where it is exchanged beside the next one's work, when that is. */
+#include <math.h>
+
 #include "strategies/layer_memory.h"
 #include "strategies/sink.h"
 
@@ -8,12 +10,20 @@ static struct dl_memory_ops *ops_of(const struct dl_sink *s, const struct dl_eve
     return ev->pass == DL_HOLD ? s->begin : &dl_sink_place(s, ev)->memory;
 }
 
+/* Of what backward kernels are given of a block's activations: most read it where it is; a copy is two moves. */
+static double share_copied(const struct dl_sink *s, const struct dl_event *ev)
+{
+    const double read_and_written = 2;
+    if (ev->tensor != DL_TENSOR_SLICED) return 1;
+    return fmin(s->request->job->setting.software->keep.backward_moves / read_and_written, 1);
+}
+
 static struct dl_memory_op op_of(const struct dl_sink *s, const struct dl_event *ev)
 {
     return (struct dl_memory_op){.frees = ev->kind == DL_EV_FREE,
                                  .tensor = ev->tensor,
                                  .layer = ev->layer ? ev->layer->index : 0,
-                                 .bytes = dl_allocated_bytes(ev),
+                                 .bytes = share_copied(s, ev) * dl_allocated_bytes(ev),
                                  .at = ev->pass == DL_HOLD ? 0 : dl_sink_place(s, ev)->length};
 }
 

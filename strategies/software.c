@@ -13,6 +13,7 @@ const char *const dl_dispatches[] = {"to_experts", "to_nodes", NULL}; /* as enum
 
 struct options {
     struct dl_ring_code ring;
+    struct dl_keep_code keep;
     double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes, bf16_gradient_bytes,
         bf16_zero_gradient_bytes; /* the last two 0: absent */
     double dispatch_fraction, dispatch_between_s, dispatch_overlap_fraction, overlap_host_s, communication_fraction;
@@ -46,6 +47,7 @@ static const struct options defaults = {.host_s_per_group_launch = -1,
                                         .collective_near_fraction = 1,
                                         .gather_launches = 1,
                                         .loader = {.workers = 1},
+                                        .keep = {.times = 1},
                                         .scatters_sends = true,
                                         .step_barrier = true,
                                         .drains_at_batches = true,
@@ -137,6 +139,13 @@ static const struct dl_field fields[] = {
      "elements moved for each element of the queries after each block, to merge it with those before; 0 if absent"},
     {"ring_merge_backward_moves", DL_NUMBER, offsetof(struct options, ring.merge_backward_moves), 0, 1000, true, NULL,
      "the same after each block of the backward, to add up gradients; 0 if absent"},
+    {"keep_moves", DL_NUMBER, offsetof(struct options, keep.moves), 0, 100, true, NULL,
+     "elements moved in the forward for each that blocks keep for their backward, where they are iterations of a loop "
+     "that copies these into arrays of all blocks (a scan of JAX); 0 if absent"},
+    {"keep_backward_moves", DL_NUMBER, offsetof(struct options, keep.backward_moves), 0, 100, true, NULL,
+     "the same in the backward, to copy those of a block out of these arrays; 0 if absent"},
+    {"kept_times", DL_NUMBER, offsetof(struct options, keep.times), 0.1, 10, true, NULL,
+     "what blocks keep that are not recomputed, over what the model counts; 1 if absent"},
     {"waits_for_scatters", DL_BOOL, offsetof(struct options, waits_for_scatters), 0, 0, true, NULL,
      "stage 3 of ZeRO scatters gradients before the backward goes on, not beside it; false if absent"},
     {"waits_for_collectives", DL_BOOL, offsetof(struct options, waits_for_collectives), 0, 0, true, NULL,
@@ -348,6 +357,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gathers_stage_2 = o.gathers_stage_2,
                                 .scatter_moves = o.scatter_moves,
                                 .gather_moves = o.gather_moves,
+                                .keep = o.keep,
                                 .casts_gathered = o.casts_gathered,
                                 .offload_blocks = o.offload_blocks,
                                 .new_memory_bytes_per_s = o.new_memory_bytes_per_s,

@@ -35,6 +35,12 @@ struct dl_ring_code {
     double merge_moves, merge_backward_moves;
 };
 
+/* How blocks keep activations where they are iterations of a loop: in arrays of all of them. */
+struct dl_keep_code {
+    double moves, backward_moves; /* elements moved for each that is kept: into these arrays, and out of them */
+    double times;                 /* what layers count, that are kept of a block of which nothing is computed again */
+};
+
 struct dl_software {
     const char *name;
     double host_s_per_launch;         /* of the host, for one kernel */
@@ -57,6 +63,7 @@ struct dl_software {
     double scatter_moves;          /* and in stage 3, which is other code of the same software */
     double gather_moves;           /* elements moved for each parameter that stage 3 has gathered */
     bool casts_gathered;           /* kernels see parameters as narrow as products, though they are kept in fp32 */
+    struct dl_keep_code keep;      /* of blocks, for their backward */
     bool offload_blocks;           /* kernels wait for copies of activations, and for sums that go to the host */
     double new_memory_bytes_per_s; /* of copies to it, where the host gets it anew for each; 0: it keeps it */
     bool deals_tensors;            /* stages 1 and 2 of ZeRO: whole ones to each rank, which broadcasts them updated */

@@ -26,6 +26,7 @@ const char *const dl_tensor_names[] = {
     [DL_TENSOR_ERRORS] = "errors",
     [DL_TENSOR_MESSAGES] = "messages",
     [DL_TENSOR_RECOMPUTED] = "recomputed",
+    [DL_TENSOR_SLICED] = "sliced",
     [DL_TENSOR_PASSING] = "passing",
     [DL_TENSOR_WORKING] = "working",
     [DL_TENSOR_UPDATING] = "updating",
@@ -48,6 +49,7 @@ enum dl_memory_category dl_tensor_category(enum dl_tensor_kind tensor)
     case DL_TENSOR_SCORES:
     case DL_TENSOR_OPERANDS: return DL_MEMORY_ACTIVATIONS;
     case DL_TENSOR_RECOMPUTED:
+    case DL_TENSOR_SLICED:
     case DL_TENSOR_PASSING:
     case DL_TENSOR_WORKING:
     case DL_TENSOR_UPDATING:

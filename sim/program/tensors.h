@@ -45,6 +45,7 @@ enum dl_tensor_kind {
     DL_TENSOR_ERRORS,          /* of lossy exchanges, for the next one */
     DL_TENSOR_MESSAGES,        /* between stages */
     DL_TENSOR_RECOMPUTED,      /* what the forward had dropped */
+    DL_TENSOR_SLICED,          /* of what it saved, a copy of the block at work */
     DL_TENSOR_PASSING,         /* gradient of the output of a layer at work, and what a loss needs */
     DL_TENSOR_WORKING,         /* gradients on both sides of a product */
     DL_TENSOR_UPDATING,        /* what the optimizer needs for a while */

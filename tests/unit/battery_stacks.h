@@ -47,7 +47,9 @@ static const char *const stack_sets[] = {NULL,
                                          "software.collective_rank_host_s=1e-3",
                                          "software.launch_queue=500",
                                          "software.ring_gathers_once=true",
-                                         "software.ring_merge_moves=12"};
+                                         "software.ring_merge_moves=12",
+                                         "software.keep_moves=3",
+                                         "software.keep_backward_moves=2"};
 
 struct drawn_stack {
     const struct stack_machine *machine;

@@ -1,0 +1,116 @@
+/* kept_copies.c - blocks as iterations of a loop: what they keep is copied into arrays of all of them and out again. */
+#define _GNU_SOURCE /* fork, pipe */
+#include <math.h>
+#include <string.h>
+
+#include "tests/unit/allocated.h"
+#include "tests/unit/divided_step.h"
+
+#define MODEL                                                                                                          \
+    "{'schema':'dlsim/workload/1','source':'a "                                                                        \
+    "test','kind':'transformer','layers':2,'hidden':64,'heads':4,'kv_heads':4,"                                        \
+    "'seq':32,'vocab':64,'ffn':256,'norm':'layernorm','activation':'gelu','bias':true,'dropout':false}"
+#define SOFTWARE(keys) "{'schema':'dlsim/software/1','source':'a test','attention':'flash'" keys "}"
+#define COPIES ",'keep_moves':3,'keep_backward_moves':0.5"
+
+enum { layers = 2, tokens = 32, hidden = 64 };
+static const double exactly = 1e-12, moves = 3, backward_moves = 0.5, element = 2 * tokens * hidden;
+
+/* Of a block of GPT with fused attention and no dropout, in activations of one element a token and column: inputs of
+ * both norms, of qkv, of fc1; queries, keys and values, the context; fc1 before and after its GELU. */
+enum { outside = 4, inside = 3 + 1 + 4 + 4 };
+
+static const struct way {
+    const char *stack;
+    double kept; /* of a rank, in the same unit */
+} ways[] = {
+    {"", outside + inside},
+    {"{'name':'tensor','ways':2}", outside + inside / 2.0},
+    {"{'name':'tensor','ways':2,'sequence':true}", (outside + inside) / 2.0},
+    {"{'name':'recompute','mode':'full'}", 1},
+    {"{'name':'recompute','mode':'full','layers':1}", (1 + outside + inside) / 2.0},
+    {"{'name':'recompute','mode':'full','kept_results':['qkv','fc1']}", 1 + 3 + 4},
+    {"{'name':'recompute','mode':'full','every':2}", 1 / 2.0},
+    {"{'name':'recompute','mode':'selective','modules':['mlp']}", outside + inside - 9},
+    {"{'name':'offload','activations':0.25}", 0.75 * (outside + inside)},
+};
+
+static void open_way(struct dl_session *t, const char *software, const char *stack)
+{
+    open_step(t, &(struct step){.system = FAST_SYSTEM,
+                                .software = software,
+                                .workload = MODEL,
+                                .head = "'global_batch':1,'microbatch':1",
+                                .stack = stack});
+}
+
+static double copied(const struct dl_session *t, enum dl_item_kind kind)
+{
+    const struct dl_template *const all = &t->lowered.positions[0].items[kind];
+    double sum = 0;
+    for (size_t i = 0; i < all->n_instructions; i++) {
+        const struct dl_instruction *const at = &all->instructions[i];
+        if (at->name && strcmp(at->name, "keep") == 0) sum += at->bytes;
+    }
+    return sum;
+}
+
+START_TEST(what_blocks_keep_is_copied)
+{
+    struct dl_session t;
+    open_way(&t, SOFTWARE(COPIES), ways[_i].stack);
+    const double kept = layers * element * ways[_i].kept;
+    check_close(ways[_i].stack, copied(&t, DL_ITEM_F), moves * kept, exactly);
+    check_close(ways[_i].stack, copied(&t, DL_ITEM_B), backward_moves * kept, exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
+START_TEST(nothing_is_copied_unless_the_software_says_so)
+{
+    struct dl_session t;
+    open_way(&t, SOFTWARE(""), "");
+    ck_assert_double_eq(copied(&t, DL_ITEM_F) + copied(&t, DL_ITEM_B), 0);
+    dl_session_close(&t);
+}
+END_TEST
+
+/* The part of a block's activations that its backward copies is there twice while it works. */
+START_TEST(copies_take_memory)
+{
+    struct dl_session t;
+    open_way(&t, SOFTWARE(COPIES), "");
+    const double kept = element * (outside + inside);
+    check_close("saved", allocated(&t, DL_TENSOR_SAVED, 1), kept, exactly);
+    check_close("sliced", allocated(&t, DL_TENSOR_SLICED, 1), kept * backward_moves / 2, exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
+/* That is of blocks of which nothing is computed again; others keep what they are told to. */
+START_TEST(blocks_keep_more_than_layers_count)
+{
+    struct dl_session t;
+    open_way(&t, SOFTWARE(COPIES ",'kept_times':2.5"), "");
+    const double kept = 2.5 * element * (outside + inside);
+    check_close("saved", allocated(&t, DL_TENSOR_SAVED, 1), kept, exactly);
+    check_close("copied", copied(&t, DL_ITEM_F), layers * moves * kept, exactly);
+    check_close("back", copied(&t, DL_ITEM_B), layers * backward_moves * kept, exactly);
+    dl_session_close(&t);
+    open_way(&t, SOFTWARE(COPIES ",'kept_times':2.5"), "{'name':'recompute','mode':'full'}");
+    check_close("input", allocated(&t, DL_TENSOR_SAVED, 1), element, exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("kept_copies");
+    tcase_add_loop_test(tests, what_blocks_keep_is_copied, 0, (int)DL_COUNT(ways));
+    tcase_add_test(tests, nothing_is_copied_unless_the_software_says_so);
+    tcase_add_test(tests, copies_take_memory);
+    tcase_add_test(tests, blocks_keep_more_than_layers_count);
+    Suite *const suite = suite_create("kept_copies");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
