@@ -1,8 +1,9 @@
 # install.cmake - what `cmake --install` puts under a prefix, which may be moved afterwards.
 include(GNUInstallDirs)
 
-# The program looks for its data in ../share/dlsim, so these two are not to be chosen.
+# The program looks for its data in ../share/dlsim, and for its library in ../lib/dlsim, so these are not to be chosen.
 install(TARGETS dlsim RUNTIME DESTINATION bin)
+install(TARGETS dlsim-simgrid LIBRARY DESTINATION lib/dlsim)
 foreach(program dlsim-profile dlsim-profile-cuda dlsim-sweep-mpi)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION bin OPTIONAL)
@@ -26,7 +27,7 @@ endforeach()
 install(FILES validation/discrepancy.json DESTINATION share/dlsim/validation)
 install(DIRECTORY sim/draw/page/ DESTINATION share/dlsim/sim/draw/page # the template of --html
   PATTERN .clang-format EXCLUDE)
-set_target_properties(dlsim PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # a SimGrid that the system does not know
+set_target_properties(dlsim-simgrid PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # a SimGrid that the system does not know
 
 # The same place as seen from the programs where they are built, and from those of the tests one folder below.
 file(RELATIVE_PATH DLSIM_FROM_SHARE ${PROJECT_BINARY_DIR}/share ${PROJECT_SOURCE_DIR})

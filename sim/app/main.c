@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/app/commands.h"
@@ -94,12 +95,9 @@ static int run(int argc, char **argv, struct dl_error *err)
     return command->run(argc - has_word, argv + has_word, err);
 }
 
-int main(int argc, char **argv)
+static int answer(int argc, char **argv)
 {
     struct dl_error err = {0};
-    dl_memory_begin();
-    dl_show_only_text();
-    dl_host_begin();
     if (argc < 2) {
         print_help(stderr);
         return 2;
@@ -111,4 +109,15 @@ int main(int argc, char **argv)
     dl_progress_end();
     fprintf(stderr, "dlsim: %s\n", err.text);
     return err.status == DL_STALLED ? 3 : 2;
+}
+
+/* Ends without the destructors of SimGrid's many libraries: the system takes all back at once. */
+int main(int argc, char **argv)
+{
+    dl_memory_begin();
+    dl_show_only_text();
+    dl_host_begin();
+    const int code = answer(argc, argv);
+    fflush(NULL);
+    _Exit(code);
 }

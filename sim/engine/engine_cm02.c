@@ -32,7 +32,7 @@ static struct dl_engine *create(const struct dl_engine_link *links, size_t n_lin
     e->base.kind = &dl_engine_cm02;
     e->free_waiting = none;
     e->timers = dl_events_new();
-    dl_cm02_open(links, n_links, true);
+    dl_simgrid()->cm02_open(links, n_links, true);
     return &e->base;
 }
 
@@ -43,7 +43,7 @@ static void forget(struct engine *e, uint32_t id)
     e->waiting[id].next_free = e->free_waiting;
     e->free_waiting = id;
     e->n_events++;
-    if (e->base.progress) e->base.progress(dl_cm02_now_s(), e->n_events);
+    if (e->base.progress) e->base.progress(dl_simgrid()->cm02_now_s(), e->n_events);
     if (w.done) w.done(w.user, w.tag);
 }
 
@@ -53,7 +53,7 @@ static const double for_ever_s = 1e11;
 static void ended(void *user, uint32_t id)
 {
     struct engine *const e = user;
-    if (dl_cm02_now_s() > for_ever_s) return;
+    if (dl_simgrid()->cm02_now_s() > for_ever_s) return;
     e->n_live--;
     forget(e, id);
 }
@@ -94,7 +94,7 @@ static void start(struct dl_engine *engine, const struct dl_bundle *bundle)
     e->n_live++;
     passed.user = e;
     passed.done = ended;
-    dl_cm02_flow(e->path, n, &passed);
+    dl_simgrid()->cm02_flow(e->path, n, &passed);
 }
 
 /* The first of SimGrid's timers at a date lets all of ours happen that are due, in the order in which they were set. */
@@ -102,7 +102,7 @@ static void fire_due(void *user, uint32_t ignored)
 {
     (void)ignored;
     struct engine *const e = user;
-    while (dl_events_next_s(e->timers) <= dl_cm02_now_s()) {
+    while (dl_events_next_s(e->timers) <= dl_simgrid()->cm02_now_s()) {
         dl_events_open(e->timers);
         for (uint32_t id; dl_events_take(e->timers, &id);) forget(e, id);
     }
@@ -111,32 +111,32 @@ static void fire_due(void *user, uint32_t ignored)
 static void timer(struct dl_engine *engine, double date_s, dl_event_fn fire, void *user, uint32_t tag)
 {
     struct engine *const e = (struct engine *)engine;
-    const double due_s = fmax(date_s, dl_cm02_now_s());
+    const double due_s = fmax(date_s, dl_simgrid()->cm02_now_s());
     dl_events_add(e->timers, due_s, remember(e, (struct waiting){.done = fire, .user = user, .tag = tag}));
-    dl_cm02_timer(due_s, fire_due, e, 0);
+    dl_simgrid()->cm02_timer(due_s, fire_due, e, 0);
 }
 
 static void set_bandwidth(struct dl_engine *engine, uint32_t link, double bytes_per_s)
 {
     (void)engine;
-    dl_cm02_set_bandwidth(link, bytes_per_s);
+    dl_simgrid()->cm02_set_bandwidth(link, bytes_per_s);
 }
 
 static double wanted_bytes_per_s(struct dl_engine *engine, uint32_t link)
 {
     (void)engine;
-    return dl_cm02_used(link);
+    return dl_simgrid()->cm02_used(link);
 }
 
 static double now_s(const struct dl_engine *engine)
 {
     (void)engine;
-    return dl_cm02_now_s();
+    return dl_simgrid()->cm02_now_s();
 }
 
 static size_t run(struct dl_engine *engine)
 {
-    dl_cm02_run();
+    dl_simgrid()->cm02_run();
     return ((struct engine *)engine)->n_live;
 }
 

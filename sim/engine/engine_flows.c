@@ -49,7 +49,7 @@ static void advance(void *user)
 
 static size_t run(struct dl_engine *e)
 {
-    dl_simgrid_drive(&(struct dl_clockwork){.user = e, .next_s = next_s, .advance = advance});
+    dl_simgrid()->drive(&(struct dl_clockwork){.user = e, .next_s = next_s, .advance = advance});
     return dl_flows_n_live(flows_of(e));
 }
 

@@ -172,9 +172,7 @@ void on_completion(const s4u::Activity &activity)
     if (flow->done) flow->done(flow->user, flow->tag);
 }
 
-} // namespace
-
-extern "C" void dl_simgrid_drive(const struct dl_clockwork *clockwork)
+void drive(const struct dl_clockwork *clockwork)
 {
     s4u::Engine *const engine = start_engine({"surf/precision:1e-15"});
     auto *const zone = s4u::create_full_zone("world");
@@ -184,7 +182,7 @@ extern "C" void dl_simgrid_drive(const struct dl_clockwork *clockwork)
     engine->run();
 }
 
-extern "C" void dl_cm02_open(const struct dl_engine_link *links, size_t n_links, bool guarded)
+void cm02_open(const struct dl_engine_link *links, size_t n_links, bool guarded)
 {
     cm02.engine = start_engine({"network/model:CM02", "network/TCP-gamma:1e300", "network/crosstraffic:0",
                                 "network/loopback-lat:0", "surf/precision:1e-15", "maxmin/precision:1e-9"});
@@ -201,10 +199,19 @@ extern "C" void dl_cm02_open(const struct dl_engine_link *links, size_t n_links,
     cm02.zone->get_iface()->seal();
 }
 
-extern "C" void dl_cm02_flow(const uint32_t *links, size_t n_links, const struct dl_bundle *bundle)
+void cm02_timer(double date_s, dl_event_fn fire, void *user, uint32_t tag)
+{
+    kernel::timer::Timer::set(date_s, [fire, user, tag] {
+        if (fire) fire(user, tag);
+    });
+}
+
+double cm02_now_s(void) { return s4u::Engine::get_clock(); }
+
+void cm02_flow(const uint32_t *links, size_t n_links, const struct dl_bundle *bundle)
 {
     if (bundle->bytes <= 0) { /* SimGrid never starts a transfer of nothing */
-        dl_cm02_timer(dl_cm02_now_s() + bundle->latency_s, bundle->done, bundle->user, bundle->tag);
+        cm02_timer(cm02_now_s() + bundle->latency_s, bundle->done, bundle->user, bundle->tag);
         return;
     }
     Flow *const flow = idle_flow();
@@ -222,22 +229,19 @@ extern "C" void dl_cm02_flow(const uint32_t *links, size_t n_links, const struct
     widen_changed(links, n_links, false);
 }
 
-extern "C" void dl_cm02_timer(double date_s, dl_event_fn fire, void *user, uint32_t tag)
-{
-    kernel::timer::Timer::set(date_s, [fire, user, tag] {
-        if (fire) fire(user, tag);
-    });
-}
-
-extern "C" void dl_cm02_set_bandwidth(uint32_t link, double bytes_per_s)
+void cm02_set_bandwidth(uint32_t link, double bytes_per_s)
 {
     constexpr double as_good_as_none = 1e-12; /* SimGrid takes no zero */
     cm02.changed[link] = std::fmax(bytes_per_s, as_good_as_none) * scale;
     cm02.links[link]->set_bandwidth(cm02.changed[link]);
 }
 
-extern "C" double dl_cm02_used(uint32_t link) { return cm02.links[link]->get_usage() / scale; }
+double cm02_used(uint32_t link) { return cm02.links[link]->get_usage() / scale; }
 
-extern "C" double dl_cm02_now_s(void) { return s4u::Engine::get_clock(); }
+void cm02_run(void) { cm02.engine->run(); }
 
-extern "C" void dl_cm02_run(void) { cm02.engine->run(); }
+} // namespace
+
+extern "C" const struct dl_adapter dl_simgrid_adapter = {
+    drive, cm02_open, cm02_flow, cm02_timer, cm02_set_bandwidth, cm02_used, cm02_now_s, cm02_run,
+};

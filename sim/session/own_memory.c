@@ -11,7 +11,8 @@
 
 /* Peak resident memory, measured on selene and frontier from 1 to 75,264 devices and up to 3 M items: the sum is 0.84
  * to 2.2 times what was seen. tests/checks/own-memory holds it. */
-static const double program_bytes = 33e6; /* with SimGrid's library */
+static const double program_bytes = 8e6;
+static const double simgrid_bytes = 25e6; /* its libraries, of a program that simulates */
 static const double device_bytes = 3500;  /* a device that is simulated: its lockstep group, routes and flows */
 static const double placed_bytes = 16;    /* a device that is not */
 static const double item_bytes = 64 + sizeof(struct dl_sequenced); /* of a schedule, with the orders that are tried */
@@ -24,10 +25,15 @@ static const double moving_bytes = 600; /* one that is under way, with its flow 
 static const double folded_bytes = 70;  /* a message in the bundle of its source */
 
 struct need {
-    double links, devices, items; /* bytes */
+    double program, links, devices, items; /* bytes */
 };
 
-static double total(const struct need *n) { return program_bytes + n->links + n->devices + n->items; }
+static double total(const struct need *n) { return n->program + n->links + n->devices + n->items; }
+
+static double whole_program(const struct dl_engine_kind *engine)
+{
+    return program_bytes + (engine->alone ? 0 : simgrid_bytes);
+}
 
 static bool splits_backward(const char *schedule)
 {
@@ -57,7 +63,8 @@ static struct need estimate(const struct dl_own_run *run)
     const struct dl_setting *const s = &job->setting;
     const double replicas = run->engine->alone ? 1 : dl_n_replicas(s);
     const double played = job->n_devices / dl_n_replicas(s) * replicas;
-    return (struct need){.links = (double)run->topology->n_links * run->engine->link_bytes,
+    return (struct need){.program = whole_program(run->engine),
+                         .links = (double)run->topology->n_links * run->engine->link_bytes,
                          .devices = job->n_devices * placed_bytes + played * device_bytes,
                          .items = schedule_bytes(s) + replicas * count_items(s) * arrived_bytes +
                                   (run->timeline ? timeline_bytes(s, replicas) : 0)};
@@ -71,6 +78,7 @@ static struct need estimate_collective(const struct dl_own_collective *own)
     const double posted = ranks * dl_most_posted(c->group->n), moving = fmin(posted, messages);
     const double by_pair = folds ? dl_fold_kind(c) == DL_FOLD_SOURCES : c->algorithm->queue == DL_QUEUE_POSTED ? 1 : 0;
     return (struct need){
+        .program = whole_program(own->engine),
         .links = (double)c->group->topology->n_links * own->engine->link_bytes,
         .devices = ranks * placed_bytes + (is_simulated && !folds ? ranks * dl_collective_lanes(c) * lane_bytes : 0),
         .items = by_pair *

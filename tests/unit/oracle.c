@@ -93,7 +93,7 @@ static uint32_t first_link[sets_per_batch + 1];
 
 static int set_of(const double *end_s) { return (int)((end_s - &other_s[0][0]) / most_bundles); }
 
-static void note_cm02_end(void *user, uint32_t tag) { ((double *)user)[tag] = dl_cm02_now_s(); }
+static void note_cm02_end(void *user, uint32_t tag) { ((double *)user)[tag] = dl_simgrid()->cm02_now_s(); }
 
 static void start_cm02(void *user, uint32_t tag)
 {
@@ -103,13 +103,13 @@ static void start_cm02(void *user, uint32_t tag)
     size_t n = 0;
     for (size_t h = 0; h < b->n_hops; h++)
         for (double w = 0; w < b->hops[h].weight; w++) path[n++] = first_link[set_of(b->user)] + b->hops[h].link;
-    dl_cm02_flow(path, n, b);
+    dl_simgrid()->cm02_flow(path, n, b);
 }
 
 static void change_cm02(void *user, uint32_t set)
 {
     const struct change *const c = user;
-    dl_cm02_set_bandwidth(first_link[set] + c->link, c->bytes_per_s);
+    dl_simgrid()->cm02_set_bandwidth(first_link[set] + c->link, c->bytes_per_s);
 }
 
 static void run_batch_in_cm02(void)
@@ -118,17 +118,17 @@ static void run_batch_in_cm02(void)
         first_link[i + 1] = first_link[i] + (uint32_t)sets[i].n_links;
         memcpy(&all_links[first_link[i]], sets[i].links, sets[i].n_links * sizeof *all_links);
     }
-    dl_cm02_open(all_links, first_link[sets_per_batch], true);
+    dl_simgrid()->cm02_open(all_links, first_link[sets_per_batch], true);
     for (int i = 0; i < sets_per_batch; i++) {
         for (size_t b = 0; b < sets[i].n_bundles; b++) {
             sets[i].bundles[b].bundle.done = note_cm02_end;
             sets[i].bundles[b].bundle.user = other_s[i];
-            dl_cm02_timer(sets[i].bundles[b].start_s, start_cm02, &sets[i].bundles[b].bundle, 0);
+            dl_simgrid()->cm02_timer(sets[i].bundles[b].start_s, start_cm02, &sets[i].bundles[b].bundle, 0);
         }
         for (size_t c = 0; c < sets[i].n_changes; c++)
-            dl_cm02_timer(sets[i].changes[c].date_s, change_cm02, &sets[i].changes[c], (uint32_t)i);
+            dl_simgrid()->cm02_timer(sets[i].changes[c].date_s, change_cm02, &sets[i].changes[c], (uint32_t)i);
     }
-    dl_cm02_run();
+    dl_simgrid()->cm02_run();
 }
 
 /* ---- the promises ---- */

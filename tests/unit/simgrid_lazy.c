@@ -19,7 +19,7 @@ static double end_s[3];
 static void note_end(void *user, uint32_t tag)
 {
     (void)user;
-    end_s[tag] = dl_cm02_now_s();
+    end_s[tag] = dl_simgrid()->cm02_now_s();
 }
 
 static void start_flow(void *user, uint32_t flow)
@@ -27,21 +27,21 @@ static void start_flow(void *user, uint32_t flow)
     (void)user;
     static const uint32_t path[][2] = {{1}, {0}, {0, 1}};
     static const size_t n_links[] = {1, 1, 2};
-    dl_cm02_flow(path[flow], n_links[flow],
-                 &(struct dl_bundle){.latency_s = latency_s,
-                                     .bytes = flow == 1 ? bytes_on_a : bytes_on_b,
-                                     .rate_cap_bytes_per_s = INFINITY,
-                                     .done = note_end,
-                                     .tag = flow});
+    dl_simgrid()->cm02_flow(path[flow], n_links[flow],
+                            &(struct dl_bundle){.latency_s = latency_s,
+                                                .bytes = flow == 1 ? bytes_on_a : bytes_on_b,
+                                                .rate_cap_bytes_per_s = INFINITY,
+                                                .done = note_end,
+                                                .tag = flow});
 }
 
 static void run(bool guarded)
 {
-    dl_cm02_open((struct dl_engine_link[]){{a_bytes_per_s, false}, {b_bytes_per_s, false}}, 2, guarded);
+    dl_simgrid()->cm02_open((struct dl_engine_link[]){{a_bytes_per_s, false}, {b_bytes_per_s, false}}, 2, guarded);
     start_flow(NULL, 0);
-    dl_cm02_timer(start_s, start_flow, NULL, 1);
-    dl_cm02_timer(start_s, start_flow, NULL, 2);
-    dl_cm02_run();
+    dl_simgrid()->cm02_timer(start_s, start_flow, NULL, 1);
+    dl_simgrid()->cm02_timer(start_s, start_flow, NULL, 2);
+    dl_simgrid()->cm02_run();
 }
 
 static double close_to(double want) { return 1e-9 * want; }
@@ -63,7 +63,7 @@ START_TEST(without_them_simgrid_overbooks_a_link)
     const double both_over_b_s = 2 * bytes_on_b / b_bytes_per_s; /* no solver may end earlier */
     ck_assert_msg(fmax(end_s[0], end_s[2]) < both_over_b_s,
                   "SimGrid does not overbook link b any more (last end at %g s): its lazy update was mended. Take the "
-                  "private links out of dl_cm02_open, and this file with them.",
+                  "private links out of cm02_open, and this file with them.",
                   fmax(end_s[0], end_s[2]));
 }
 END_TEST

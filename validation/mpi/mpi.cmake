@@ -8,7 +8,7 @@ add_executable(dlsim-measure ${MEASURE_SOURCES} validation/mpi/packing.c validat
 foreach(program dlsim-train dlsim-train-double dlsim-measure)
   target_include_directories(${program} PRIVATE ${OPENBLAS_INCLUDE})
   # Before the library's own: GSL brings a slow BLAS along, and SimGrid an MPI that only smpirun can start.
-  target_link_libraries(${program} PRIVATE ${OPENBLAS_LIBRARY} MPI::MPI_C dlsim_core Threads::Threads)
+  target_link_libraries(${program} PRIVATE ${OPENBLAS_LIBRARY} MPI::MPI_C dlsim_with_simgrid Threads::Threads)
   target_link_options(${program} PRIVATE LINKER:--as-needed)
   set_target_properties(${program} PROPERTIES LINKER_LANGUAGE CXX)
 endforeach()

@@ -6,5 +6,5 @@ add_library(dlsim-train-smpi MODULE ${TRAIN_SMPI_SOURCES} validation/smpi/pacer.
   validation/smpi/swap.c)
 target_include_directories(dlsim-train-smpi SYSTEM BEFORE PRIVATE ${SIMGRID_INCLUDE}/smpi ${OPENBLAS_INCLUDE})
 target_compile_definitions(dlsim-train-smpi PRIVATE _GNU_SOURCE) # as its headers need
-target_link_libraries(dlsim-train-smpi PRIVATE ${OPENBLAS_LIBRARY} dlsim_core)
+target_link_libraries(dlsim-train-smpi PRIVATE ${OPENBLAS_LIBRARY} dlsim_with_simgrid)
 set_target_properties(dlsim-train-smpi PROPERTIES PREFIX "" SUFFIX "" LINKER_LANGUAGE CXX)

@@ -1,0 +1,6 @@
+/* simgrid_linked.c - of programs that are linked with simgrid.cpp. */
+#include "sim/engine/simgrid.h"
+
+const struct dl_adapter *dl_simgrid(void) { return &dl_simgrid_adapter; }
+
+void dl_simgrid_load(void) {}
