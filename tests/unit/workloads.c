@@ -170,6 +170,11 @@ static const struct {
     {"llama3-405b-128k", 405853388800, 0},
     {"llama-65b", 65.2e9, 0.002},
     {"smollm3-3b", 3075098624, 0},
+    {"olmo2-7b", 7298617344, 5e-5}, /* norms of queries over all heads, not one */
+    {"olmo2-13b", 13716198400, 5e-5},
+    {"olmo2-32b", 32234279936, 5e-5},
+    {"maxtext-v4-22b", 22e9, 0.01},
+    {"maxtext-v4-52b", 52e9, 0.01},
     {"pythia-160m", 85056000 + 2.0 * 50304 * 768, 0}, /* Table 1 of arXiv 2304.01373, embedding and head apart */
     {"pythia-410m", 302311424 + 2.0 * 50304 * 1024, 0},
     {"pythia-1b", 805736448 + 2.0 * 50304 * 2048, 0},
