@@ -58,9 +58,10 @@ struct dl_event {
     uint32_t block,
         n_blocks; /* LAYER, LAYER_DONE, ALLOC of a block: its number among those of its position; how many those are */
     const struct dl_recomputation *recomputed; /* LAYER, LAYER_DONE, ALLOC, FREE: how blocks are; NULL: they are not */
-    uint32_t gathered_ahead;                   /* LAYER: parameters come so many layers before they are used */
-    double bucket_bytes; /* LAYER_DONE, FREE: of gradients that are summed together; 0: those of one layer */
-    bool is_replayed;    /* a graph has it, so that the host does not launch it; LAYER: by one launch of its graph */
+    bool is_for_kept; /* COMPUTE: a product of the block once more, to keep its result; LAYER's numbers are told, too */
+    uint32_t gathered_ahead; /* LAYER: parameters come so many layers before they are used */
+    double bucket_bytes;     /* LAYER_DONE, FREE: of gradients that are summed together; 0: those of one layer */
+    bool is_replayed; /* a graph has it, so that the host does not launch it; LAYER: by one launch of its graph */
     enum dl_gradient gradient;
     struct dl_kernel kernel;   /* COMPUTE: of the slowest rank, where they differ */
     double mean_work;          /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */
@@ -143,6 +144,10 @@ enum dl_status dl_emit_made(struct dl_stack *below, const struct dl_work *work, 
                             const struct dl_layer *layer, struct dl_error *err);
 enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
                             const struct dl_layer *layer, struct dl_error *err);
+
+/* A product of the layer once more, where the software writes what blocks keep in this way. */
+enum dl_status dl_emit_kept(struct dl_stack *below, const struct dl_work *work, const struct dl_event *at,
+                            struct dl_error *err);
 
 /* A kernel that only moves bytes of memory, for an exchange of gradients or parameters. */
 enum dl_status dl_emit_pass(struct dl_stack *below, const char *name, double bytes, enum dl_pass pass,

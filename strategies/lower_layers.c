@@ -17,7 +17,7 @@ static enum dl_status emit_work(struct dl_stack *top, const struct dl_event *at,
     if (dl_emit_given(top, work, at->pass, at->layer, err) || dl_emit_working(top, at, work, false, err) ||
         dl_emit_kernel(top, work, at->pass, at->layer, err) || dl_emit_working(top, at, work, true, err))
         return err->status;
-    return dl_emit_made(top, work, at->pass, at->layer, err);
+    return dl_emit_made(top, work, at->pass, at->layer, err) ? err->status : dl_emit_kept(top, work, at, err);
 }
 
 static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const struct place *at, struct dl_error *err)

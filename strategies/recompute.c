@@ -258,11 +258,27 @@ static enum dl_status rewrite_layer(const struct dl_event *ev, struct dl_stack *
     return whole ? repeat_rest(ev, n, below, err) : repeat(ev->layer, n, false, below, err);
 }
 
+/* Whether the block keeps what it makes. */
+static bool is_kept(const struct dl_event *product, const struct dl_setting *s)
+{
+    switch (again_of(product)) {
+    case DL_RECOMPUTE_NOTHING: return product->kernel.result == DL_RESULT_FC1;
+    case DL_RECOMPUTE_SELECTIVE: return !(s->recompute_modules >> product->kernel.module & 1);
+    case DL_RECOMPUTE_BLOCKS: break;
+    }
+    return s->kept_results >> product->kernel.result & 1;
+}
+
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
     const bool is_layer = ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE;
     const bool is_alloc = ev->kind == DL_EV_ALLOC;
+    if (ev->is_for_kept) {
+        struct dl_event product = *ev;
+        product.recomputed = options;
+        return is_kept(&product, dl_stack_setting(below)) ? dl_emit(below, ev, err) : DL_OK;
+    }
     if (!is_layer && !is_alloc && ev->kind != DL_EV_FREE) return dl_emit(below, ev, err);
     struct dl_event told = *ev;
     told.recomputed = options;

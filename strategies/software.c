@@ -146,6 +146,10 @@ static const struct dl_field fields[] = {
      "the same in the backward, to copy those of a block out of these arrays; 0 if absent"},
     {"kept_times", DL_NUMBER, offsetof(struct options, keep.times), 0.1, 10, true, NULL,
      "what blocks keep that are not recomputed, over what the model counts; 1 if absent"},
+    {"repeats_kept_products", DL_BOOL, offsetof(struct options, keep.repeats_products), 0, 0, true, NULL,
+     "a product whose result blocks keep as it is, without a bias and in no narrow precision, runs twice in the "
+     "forward: for what comes next, and into the array of all blocks (first products of the MLP and, if kept_results "
+     "has it, the projection of attention); false if absent"},
     {"waits_for_scatters", DL_BOOL, offsetof(struct options, waits_for_scatters), 0, 0, true, NULL,
      "stage 3 of ZeRO scatters gradients before the backward goes on, not beside it; false if absent"},
     {"waits_for_collectives", DL_BOOL, offsetof(struct options, waits_for_collectives), 0, 0, true, NULL,

@@ -38,6 +38,7 @@ struct dl_ring_code {
 /* How blocks keep activations where they are iterations of a loop: in arrays of all of them. */
 struct dl_keep_code {
     double moves, backward_moves; /* elements moved for each that is kept: into these arrays, and out of them */
+    bool repeats_products;        /* to write results that are kept as products make them, and in no other way */
     double times;                 /* what layers count, that are kept of a block of which nothing is computed again */
 };
 

@@ -111,6 +111,30 @@ enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, 
     return dl_emit_made(below, work, pass, layer, err);
 }
 
+/* Biases are added by the product itself, and products in narrow precisions scale what they make: what is kept is then
+ * another kernel's, or copied. So it is of queries, keys and values, which are parts of one product. */
+static bool may_be_kept(const struct dl_setting *s, const struct dl_work *work, const struct dl_layer *layer)
+{
+    const struct dl_kernel *const k = &work->kernel;
+    const bool is_narrow = dl_operands_in(s, layer) && !k->stays_wide;
+    if (k->kind != DL_KERNEL_GEMM || k->has_bias || is_narrow || !layer->is_block) return false;
+    return k->result == DL_RESULT_FC1 || (k->result == DL_RESULT_PROJECTION && s->kept_results >> k->result & 1);
+}
+
+enum dl_status dl_emit_kept(struct dl_stack *below, const struct dl_work *work, const struct dl_event *at,
+                            struct dl_error *err)
+{
+    const struct dl_setting *const s = below->setting;
+    if (!s->software->keep.repeats_products || at->pass != DL_FORWARD || !may_be_kept(s, work, at->layer)) return DL_OK;
+    struct dl_event ev = event_of(work, at->pass, at->layer);
+    ev.kernel.name = "kept_product";
+    ev.in_pieces = false;
+    ev.is_for_kept = true;
+    ev.block = at->block;
+    ev.n_blocks = at->n_blocks;
+    return dl_emit(below, &ev, err);
+}
+
 enum dl_status dl_emit_pass(struct dl_stack *below, const char *name, double bytes, enum dl_pass pass,
                             struct dl_error *err)
 {

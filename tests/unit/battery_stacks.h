@@ -49,7 +49,8 @@ static const char *const stack_sets[] = {NULL,
                                          "software.ring_gathers_once=true",
                                          "software.ring_merge_moves=12",
                                          "software.keep_moves=3",
-                                         "software.keep_backward_moves=2"};
+                                         "software.keep_backward_moves=2",
+                                         "software.repeats_kept_products=true"};
 
 struct drawn_stack {
     const struct stack_machine *machine;

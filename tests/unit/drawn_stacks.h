@@ -16,6 +16,7 @@ static const uint64_t seed = 22;
     "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-6,'attention':'flash',"                     \
     "'ring_repeats_keys':true,'ring_gathers_once':true,'ring_gradient_bytes':4,'ring_merge_moves':12,"                 \
     "'ring_merge_backward_moves':8,'keep_moves':3,'keep_backward_moves':0.5,'kept_times':2,"                           \
+    "'repeats_kept_products':true,"                                                                                    \
     "'kernels':[{'operation':'attention','pass':'input_gradient','launches':4,'result_moves':2,'beside':'copy'}]}"
 /* Everything in which the host can meet its device, and sends one after the other. */
 #define WAITS                                                                                                          \

@@ -103,6 +103,55 @@ START_TEST(blocks_keep_more_than_layers_count)
 }
 END_TEST
 
+#define GATED                                                                                                          \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':4,"            \
+    "'kv_heads':2,'seq':32,'vocab':64,'ffn':128,'norm':'rmsnorm','activation':'swiglu','bias':%s,'dropout':false}"
+
+/* Multiples of what the products take that a forward has once more. */
+static const struct repeat {
+    const char *stack, *bias;
+    double fc1, projection;
+} repeats[] = {
+    {"", "false", 1, 0},
+    {"", "true", 0, 0}, /* the product adds it */
+    {"{'name':'recompute','mode':'full'}", "false", 0, 0},
+    {"{'name':'recompute','mode':'full','layers':1}", "false", 0.5, 0},
+    {"{'name':'recompute','mode':'full','kept_results':['fc1']}", "false", 1, 0},
+    {"{'name':'recompute','mode':'full','kept_results':['qkv','projection']}", "false", 0, 1},
+    {"{'name':'recompute','mode':'selective','modules':['mlp']}", "false", 0, 0},
+    {"{'name':'tensor','ways':2,'sequence':true,'overlap_chunks':2}", "false", 1, 0},
+    {"{'name':'data'},{'name':'zero','stage':3}", "false", 1, 0},
+};
+
+static double flop_named(const struct dl_session *t, const char *name)
+{
+    const struct dl_template *const all = &t->lowered.positions[0].items[DL_ITEM_F];
+    double sum = 0;
+    for (size_t i = 0; i < all->n_instructions; i++) {
+        const struct dl_instruction *const at = &all->instructions[i];
+        if (at->name && strcmp(at->name, name) == 0) sum += at->flop;
+    }
+    return sum;
+}
+
+START_TEST(products_run_again_for_what_is_kept)
+{
+    const struct repeat *const c = &repeats[_i];
+    char model[400];
+    struct dl_session t;
+    snprintf(model, sizeof model, GATED, c->bias);
+    open_step(&t, &(struct step){.system = FAST_SYSTEM,
+                                 .software = SOFTWARE(",'repeats_kept_products':true"),
+                                 .workload = model,
+                                 .head = "'global_batch':2,'microbatch':1",
+                                 .stack = c->stack});
+    const double expected = c->fc1 * flop_named(&t, "fc1") + c->projection * flop_named(&t, "projection");
+    ck_assert_double_gt(flop_named(&t, "fc1"), 0);
+    check_close(c->stack, flop_named(&t, "kept_product"), expected, exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("kept_copies");
@@ -110,6 +159,7 @@ int main(void)
     tcase_add_test(tests, nothing_is_copied_unless_the_software_says_so);
     tcase_add_test(tests, copies_take_memory);
     tcase_add_test(tests, blocks_keep_more_than_layers_count);
+    tcase_add_loop_test(tests, products_run_again_for_what_is_kept, 0, (int)DL_COUNT(repeats));
     Suite *const suite = suite_create("kept_copies");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
