@@ -21,7 +21,8 @@ struct dl_template *dl_sink_place(const struct dl_sink *s, const struct dl_event
 static double call_s(const struct dl_software *software, const struct dl_kernel *k)
 {
     const bool is_linear = dl_kernel_is_linear(k) && !k->stays_wide;
-    return is_linear && k->pass != DL_PASS_WEIGHT_GRADIENT ? software->linear_host_s : 0;
+    if (!is_linear || k->pass == DL_PASS_WEIGHT_GRADIENT) return 0;
+    return dl_kernel_is_of_experts(k) ? software->group_host_s : software->linear_host_s;
 }
 
 void dl_sink_blocking_launch(const struct dl_sink *s, struct dl_template *into, struct dl_instruction *what)

@@ -17,9 +17,9 @@ struct options {
     double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes, bf16_gradient_bytes,
         bf16_zero_gradient_bytes; /* the last two 0: absent */
     double dispatch_fraction, dispatch_between_s, dispatch_overlap_fraction, overlap_host_s, communication_fraction;
-    double host_s_per_group_launch, linear_host_s, dispatch_s, collective_host_s, batch_host_s, send_host_s,
-        gather_part_host_s, vector_part_host_s, collective_rank_host_s, collective_near_fraction, send_messages,
-        part_moves; /* the first -1: absent */
+    double host_s_per_group_launch, linear_host_s, group_host_s, dispatch_s, collective_host_s, batch_host_s,
+        send_host_s, gather_part_host_s, vector_part_host_s, collective_rank_host_s, collective_near_fraction,
+        send_messages, part_moves; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, evicts_slow_nodes, step_barrier, drains_at_sends, drains_at_receives,
         drains_at_waits, drains_at_dispatch, drains_after_dispatch, dispatches_by_maps, drains_at_batches,
@@ -37,6 +37,7 @@ struct options {
     struct dl_json kernels, operands, lacks, schedules;
 };
 static const struct options defaults = {.host_s_per_group_launch = -1,
+                                        .group_host_s = -1,
                                         .launches_per_kernel = 1,
                                         .gradient_bytes = 4,
                                         .gathers_ahead = 1,
@@ -64,6 +65,8 @@ static const struct dl_field fields[] = {
      "host time of a linear layer beside its launches, once in the forward and once in the backward, for the experts "
      "of "
      "a rank together; 0 if absent"},
+    {"group_host_s", DL_NUMBER, offsetof(struct options, group_host_s), 0, 1, true, NULL,
+     "the same of a linear layer of all experts of a rank; linear_host_s if absent"},
     {"launches_per_kernel", DL_NUMBER, offsetof(struct options, launches_per_kernel), 0, 100, true, NULL,
      "launches for what the workload counts as one kernel; 1 if absent"},
     {"kernels", DL_LIST, offsetof(struct options, kernels), 0, 0, true, NULL,
@@ -336,6 +339,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
         return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "new_memory_bytes_per_s", arena).where,
                        "needs offload_blocks: copies that go beside kernels are to memory that is kept");
     if (o.host_s_per_group_launch < 0) o.host_s_per_group_launch = o.host_s_per_launch;
+    if (o.group_host_s < 0) o.group_host_s = o.linear_host_s;
     const struct dl_model_code code = {.attention = attentions[o.attention],
                                        .unfused_groups = o.unfused_wide_groups,
                                        .without_dropout = !o.dropout,
@@ -348,6 +352,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .host_s_per_launch = o.host_s_per_launch,
                                 .host_s_per_group_launch = o.host_s_per_group_launch,
                                 .linear_host_s = o.linear_host_s,
+                                .group_host_s = o.group_host_s,
                                 .launches_per_kernel = o.launches_per_kernel,
                                 .pure = (enum dl_pure)o.pure,
                                 .gradient_bytes = o.gradient_bytes,
@@ -435,10 +440,10 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
 
 void dl_software_slow_hosts(struct dl_software *software, double slowdown)
 {
-    double *const of_hosts[] = {&software->host_s_per_launch,  &software->host_s_per_group_launch,
-                                &software->linear_host_s,      &software->collective_host_s,
-                                &software->gather_part_host_s, &software->collective_rank_host_s,
-                                &software->vector_part_host_s, &software->batch_host_s,
-                                &software->send_host_s};
+    double *const of_hosts[] = {&software->host_s_per_launch,      &software->host_s_per_group_launch,
+                                &software->linear_host_s,          &software->group_host_s,
+                                &software->collective_host_s,      &software->gather_part_host_s,
+                                &software->collective_rank_host_s, &software->vector_part_host_s,
+                                &software->batch_host_s,           &software->send_host_s};
     for (size_t i = 0; i < DL_COUNT(of_hosts); i++) *of_hosts[i] *= slowdown;
 }

@@ -45,6 +45,7 @@ struct dl_keep_code {
 struct dl_software {
     const char *name;
     double host_s_per_launch;         /* of the host, for one kernel */
+    double group_host_s;              /* of the host, for the call of a linear layer of all experts of a rank */
     double host_s_per_group_launch;   /* of the host, for one of a group: an expert's product, cast of its operand */
     double linear_host_s;             /* of the host, for the call of a linear layer or of all in a group, forward and
                                          backward, beside its launches */

@@ -24,7 +24,7 @@ static const uint64_t seed = 22;
     "'collective_host_s':2e-5,"                                                                                        \
     "'batch_host_s':1e-4,'overlaps_tensor':true,'sends':'blocking','send_host_s':3e-5,'drains_at_sends':true,"         \
     "'drains_at_waits':true,'drains_at_dispatch':true,'drains_at_recompute':true,'dispatch_overlap_fraction':0.45,"    \
-    "'dispatches_by_maps':true,'overlap_host_s':3e-4,"                                                                 \
+    "'dispatches_by_maps':true,'overlap_host_s':3e-4,'group_host_s':2e-5,"                                             \
     "'gemm_workspaces':2,'group_workspaces':4,'own_workspace_bytes':1e6,'deferred_head_gradients':2,'deals_tensors':"  \
     "true,'bucket_moves':6,'"                                                                                          \
     "scatter_moves':4,"                                                                                                \

@@ -346,6 +346,23 @@ START_TEST(linear_layers_take_the_host_beside_their_launches)
 }
 END_TEST
 
+/* Those of experts may take another time than the others. */
+START_TEST(layers_of_experts_take_their_own_time)
+{
+    const double call_s = 7e-3, experts_s = 9e-3;
+    struct dl_session before, after;
+    open_graphs(&before, SOFTWARE(""), STACK(""));
+    open_graphs(&after, SOFTWARE(",'linear_host_s':7e-3,'group_host_s':9e-3"), STACK(""));
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        check_close("qkv", host_s_of(&after, kind, "qkv"), host_s_of(&before, kind, "qkv") + LAYERS * call_s, exactly);
+        check_close("expert_fc1", host_s_of(&after, kind, "expert_fc1"),
+                    host_s_of(&before, kind, "expert_fc1") + LAYERS * experts_s, exactly);
+    }
+    dl_session_close(&before);
+    dl_session_close(&after);
+}
+END_TEST
+
 START_TEST(a_scope_is_needed)
 {
     const struct step step = {.workload = MODEL, .head = BATCH, .stack = STACK(",{'name':'graphs'}")};
@@ -369,6 +386,7 @@ int main(void)
     tcase_add_loop_test(tests, trips_that_leave_a_node_take_longer, 0, 2);
     tcase_add_test(tests, a_part_of_a_trip_may_be_waited_for);
     tcase_add_test(tests, linear_layers_take_the_host_beside_their_launches);
+    tcase_add_test(tests, layers_of_experts_take_their_own_time);
     tcase_add_test(tests, a_scope_is_needed);
     Suite *const suite = suite_create("graphs");
     suite_add_tcase(suite, tests);
