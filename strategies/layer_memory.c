@@ -117,6 +117,33 @@ static enum dl_status slice(struct dl_stack *top, const struct dl_event *at, str
     return dl_emit(top, &ev, err);
 }
 
+/* The product that makes the logits, in the backward; NULL: the layer has none. */
+static const struct dl_kernel *logits_product(const struct dl_layer *layer)
+{
+    const double logits = layer->logits + layer->whole_logits;
+    for (size_t i = 0; i < layer->n_backward && logits > 0; i++) {
+        const struct dl_work *const w = &layer->backward[i];
+        if (w->gradient == DL_GRADIENT_INPUT && w->kernel.kind == DL_KERNEL_GEMM && w->kernel.m * w->kernel.k == logits)
+            return &w->kernel;
+    }
+    return NULL;
+}
+
+/* Where products are padded, that of an odd number of logits is given a padded copy of their gradient, once others of
+ * the loss are gone, and one of the weights. With an even number (BERT's 30,522) the gradient is padded as it is made.
+ */
+static void add_padded(const struct dl_setting *s, const struct dl_layer *layer, double logit_bytes,
+                       struct dl_event *ev)
+{
+    const double to = s->software->pads_products_to, bytes = dl_precision_bytes(s->precision);
+    const struct dl_kernel *const k = to > 1 ? logits_product(layer) : NULL;
+    if (!k || fmod(k->k, 2) == 0) return;
+    const double more = fmax(bytes - logit_bytes, 0);
+    ev->outside_bytes += layer->whole_logits * more;
+    ev->inside_bytes += layer->logits * more;
+    *(layer->logits > 0 ? &ev->inside_bytes : &ev->outside_bytes) += k->n * k->k * bytes;
+}
+
 /* The gradient that passes a layer by on the residual way, and what its loss needs. */
 static enum dl_status alloc_passing(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
 {
@@ -126,6 +153,7 @@ static enum dl_status alloc_passing(struct dl_stack *top, const struct dl_event 
     struct dl_event ev = event_of(DL_TENSOR_PASSING, at);
     ev.outside_bytes = layer->output_elements * dl_precision_bytes(s->precision) + layer->whole_logits * each;
     ev.inside_bytes = layer->logits * each;
+    add_padded(s, layer, each, &ev);
     return dl_emit(top, &ev, err);
 }
 
