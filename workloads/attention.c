@@ -121,7 +121,7 @@ static void unfused_scores(struct dl_block *b)
     dl_tape_pass(&b->tape, &(struct dl_tape_pass){"softmax", DL_INSIDE, .forward = 2 * scores,
                                                   .input_gradient = 3 * scores, .width = seq, .matrices = heads});
     *saved += DL_ACTIVATION_BYTES * scores;
-    if (o->dropout) {
+    if (o->attention_dropout) {
         const double moved = (2 + mask) * scores;
         dl_tape_pass(&b->tape, &(struct dl_tape_pass){"scores_dropout", DL_INSIDE, .forward = moved,
                                                       .input_gradient = moved, .operation = "dropout"});
@@ -151,7 +151,7 @@ static void fused_attention(struct dl_block *b)
                                                     .causal = o->causal && !b->in_windows,
                                                     .window = b->in_windows ? (double)o->window : 0,
                                                     .kv_share = key_heads(o) / (double)o->heads,
-                                                    .drops = o->dropout,
+                                                    .drops = o->attention_dropout,
                                                     .rotates_parts = rotates_parts(b)});
 }
 

@@ -25,8 +25,8 @@ static enum dl_status check_idle_keys(const struct dl_transformer *o, const stru
 {
     static const struct {
         const char *key, *letters;
-    } idle[] = {{"heads", "*"},   {"kv_heads", "*"}, {"head_size", "*"},  {"kv_rank", "*"}, {"window", "*"},
-                {"qk_norm", "*"}, {"qkv_bias", "*"}, {"mtp_layers", "*"}, {"ffn", "-E"}};
+    } idle[] = {{"heads", "*"},   {"kv_heads", "*"}, {"head_size", "*"},         {"kv_rank", "*"},    {"window", "*"},
+                {"qk_norm", "*"}, {"qkv_bias", "*"}, {"attention_dropout", "*"}, {"mtp_layers", "*"}, {"ffn", "-E"}};
     for (size_t i = 0; i < DL_COUNT(idle); i++)
         if (json_object_get(build->doc.value, idle[i].key) && !strpbrk(o->pattern, idle[i].letters))
             return dl_refuse(build, idle[i].key, err, "means nothing without the letter %s in 'pattern'",

@@ -41,6 +41,8 @@ static const struct dl_field fields[] = {
     {"qkv_bias", DL_BOOL, AT(qkv_bias), 0, 0, true, NULL,
      "those of queries, keys and values have biases; as bias says if absent"},
     {"dropout", DL_BOOL, AT(dropout), 0, 0, true, NULL, "whether there is dropout; true if absent"},
+    {"attention_dropout", DL_BOOL, AT(attention_dropout), 0, 0, true, NULL,
+     "whether scores of attention have dropout; as dropout says if absent"},
     {"causal", DL_BOOL, AT(causal), 0, 0, true, NULL, "tokens attend only to earlier ones; true if absent"},
     {"tied_embedding", DL_BOOL, AT(tied_embedding), 0, 0, true, NULL,
      "the head shares the weights of the embedding; true if absent"},
@@ -274,6 +276,7 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     struct dl_transformer o = completed(options);
     if (!json_object_get(build->doc.value, "qkv_bias")) o.qkv_bias = o.bias;
     if (build->without_dropout && !json_object_get(build->doc.value, "dropout")) o.dropout = false;
+    if (!json_object_get(build->doc.value, "attention_dropout")) o.attention_dropout = o.dropout;
     out->lacks_adapters = dl_transformer_lacks_adapters(&o);
     lay_model(&o, build, out);
     out->tokens_per_sample = (double)o.seq;

@@ -2,8 +2,9 @@
 
     python3 kernels/torch/hugging_face.py OUT.json CASES.json
 
-CASES.json (hugging_face_cases.json beside this file for those of validation/measured/blind_steps.json) lists objects with `config` (as config.json has it, with model_type), samples, seq (0 for images) and mode: bf16
-(all of it cast), autocast, or bf16c (cast and compiled). `dlsim import` makes a workload of the same config. A case gives the
+CASES.json (hugging_face_cases.json beside this file for those of validation/measured/blind_steps.json) lists objects with `config` (as config.json has it, with model_type), samples, seq (0 for images), mode: bf16
+(all of it cast), autocast, or either with a c behind it (compiled), optimizer (adamw if absent, fused, or sgd with momentum) and
+recompute (each block in PyTorch's checkpoint). `dlsim import` makes a workload of the same config. A case gives the
 seconds of a step (steps one after the other, one wait at the end), of its forward, backward and optimizer on the device, the
 sum of its kernels and the peak of allocated memory.
 """
@@ -16,8 +17,14 @@ import time
 import torch
 import transformers
 
-CLASSES = {"bert": transformers.AutoModelForMaskedLM, "vit": transformers.AutoModelForImageClassification}
+CLASSES = {"bert": transformers.AutoModelForMaskedLM, "roberta": transformers.AutoModelForMaskedLM, "vit": transformers.AutoModelForImageClassification}
 WARM, ROUNDS, STEPS = 3, 3, 4
+
+
+def optimizer_of(case, parameters):
+    if case.get("optimizer") == "sgd":
+        return torch.optim.SGD(parameters, lr=1e-5, momentum=0.9)
+    return torch.optim.AdamW(parameters, lr=1e-5, fused=case.get("optimizer") == "fused" or None)
 
 
 def inputs(config, samples, seq, dtype):
@@ -33,16 +40,19 @@ class Step:
     def __init__(self, case):
         options = {key: value for key, value in case["config"].items() if key not in ("model_type", "architectures")}
         config = transformers.AutoConfig.for_model(case["config"]["model_type"], **options)
-        dtype = torch.float32 if case["mode"] == "autocast" else torch.bfloat16
+        is_cast, is_compiled = not case["mode"].startswith("autocast"), case["mode"].endswith("c")
+        dtype = torch.bfloat16 if is_cast else torch.float32
         with torch.device("cuda"):
             self.model = CLASSES.get(config.model_type, transformers.AutoModelForCausalLM).from_config(config, dtype=dtype)
         self.model.train()
         self.model.config.use_cache = False
-        if case["mode"] == "bf16c":
+        if case.get("recompute"):
+            self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        if is_compiled:
             self.model = torch.compile(self.model)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5)
+        self.optimizer = optimizer_of(case, self.model.parameters())
         self.inputs = inputs(config, case["samples"], case["seq"], dtype)
-        self.cast = (lambda: torch.autocast("cuda", torch.bfloat16)) if case["mode"] == "autocast" else contextlib.nullcontext
+        self.cast = contextlib.nullcontext if is_cast else (lambda: torch.autocast("cuda", torch.bfloat16))
 
     def forward(self):
         with self.cast():
@@ -93,12 +103,13 @@ def kernel_seconds(step):
 
 
 def measure(case):
+    before = torch.cuda.memory_allocated()
     step = Step(case)
     for _ in range(WARM):
         step()
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
-    return {"step_s": step_seconds(step), "peak_bytes": torch.cuda.max_memory_allocated(), "parts_s": parts_seconds(step),
+    return {"step_s": step_seconds(step), "peak_bytes": torch.cuda.max_memory_allocated() - before, "parts_s": parts_seconds(step),
             "kernel_s": kernel_seconds(step)}
 
 

@@ -20,7 +20,7 @@ static const struct dl_hf_key decoder_keys[] = {
     HF_COUNT("vocab_size", "vocab", NULL),
     HF_WORD("hidden_act", "activation", "\"silu\"", gates),
     HF_FLAG("tie_word_embeddings", "tied_embedding", "false"),
-    HF_DIFFERS("attention_dropout", "0", "", "dropout of the scores alone is not in the workload"),
+    HF_SCORES("attention_dropout", "0.0"),
     HF_LEFT_OUT("rope_scaling", of_positions),
     HF_LEFT_OUT("rope_parameters", of_positions),
     HF_LEFT_OUT("rope_interleave", of_positions),

@@ -15,6 +15,7 @@ enum dl_hf_meaning {
     DL_HF_IS,      /* must be what `absent` says; anything else is refused with `why` */
     DL_HF_DIFFERS, /* as here if it is `same`; otherwise listed with `why`, as what makes a difference */
     DL_HF_DROPOUT, /* a probability, the key `dropout`: all of them above 0, or none */
+    DL_HF_SCORES,  /* the same of attention's scores alone, the key `attention_dropout` where that differs */
     DL_HF_FINISHED, /* what it means, the model's `finish` says */
     DL_HF_LEFT_OUT, /* has no counterpart, and neither time nor memory depends on it: listed with `why` */
 };
@@ -63,6 +64,10 @@ struct dl_hf_key {
 #define HF_DROPOUT(key_, absent_)                                                                                      \
     {                                                                                                                  \
         .key = (key_), .meaning = DL_HF_DROPOUT, .absent = (absent_)                                                   \
+    }
+#define HF_SCORES(key_, absent_)                                                                                       \
+    {                                                                                                                  \
+        .key = (key_), .meaning = DL_HF_SCORES, .absent = (absent_)                                                    \
     }
 #define HF_FINISHED(key_)                                                                                              \
     {                                                                                                                  \

@@ -45,7 +45,7 @@ static const struct dl_hf_key keys[] = {
     HF_IS("use_conv_bias", "true", "the short convolution has biases"),
     HF_IS("mamba_hidden_act", "\"silu\"", "the short convolution is followed by SiLU"),
     HF_IS("sliding_window", "null", "attention is to all earlier tokens"),
-    HF_DIFFERS("attention_dropout", "0", "", "dropout of the scores alone is not in the workload"),
+    HF_SCORES("attention_dropout", "0.0"),
     HF_DIFFERS("hidden_dropout", "0", "", "dropout is not in the workload"),
     HF_DIFFERS("residual_in_fp32", "false", "", "the residual way is in the precision of activations here"),
     HF_DIFFERS("num_nextn_predict_layers", "0", "", "modules that predict further tokens are not in the workload"),

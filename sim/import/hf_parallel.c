@@ -42,7 +42,13 @@ static enum dl_status finish_falcon(struct dl_hf *hf, struct dl_error *err)
         dl_hf_leave_out(hf, "parallel_attn", false, "the new architecture has its halves side by side");
         return DL_OK;
     }
-    if (shares_keys) json_object_set_new(hf->out->workload, "kv_heads", json_integer(1));
+    if (shares_keys) {
+        json_object_set_new(hf->out->workload, "kv_heads", json_integer(1));
+        dl_hf_leave_out(
+            hf, "multi_query", true,
+            "transformers computes attention with one head of keys by parts in fp32, which its software files "
+            "do not have: it takes more than twice as long");
+    }
     dl_hf_leave_out(hf, "num_kv_heads", false, "not read in the old architecture");
     dl_hf_leave_out(hf, "num_ln_in_parallel_attn", false, "not read in the old architecture");
     return DL_OK;
@@ -60,7 +66,7 @@ static const struct dl_hf_key falcon[] = {
     HF_FLAG("bias", "bias", "false"),
     HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),
     HF_DROPOUT("hidden_dropout", "0.0"),
-    HF_DROPOUT("attention_dropout", "0.0"),
+    HF_SCORES("attention_dropout", "0.0"),
     HF_IS("alibi", "false", "positions are rotations; biases of scores by their distance are not in a workload"),
     HF_FINISHED("new_decoder_architecture"),
     HF_FINISHED("parallel_attn"),

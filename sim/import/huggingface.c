@@ -183,6 +183,24 @@ static enum dl_status take_dropout(struct dl_hf *hf, const struct dl_hf_key *k, 
     return DL_OK;
 }
 
+static enum dl_status take_scores(struct dl_hf *hf, const struct dl_hf_key *k, struct dl_json from,
+                                  struct dl_error *err)
+{
+    if (!json_is_number(from.value)) return dl_wrong_type(from, "a number", err);
+    const bool drops = json_number_value(from.value) > 0;
+    json_object_set_new(hf->out->workload, "attention_dropout", json_boolean(drops));
+    if (drops) dl_hf_leave_out(hf, k->key, false, "there is dropout; how much of it costs the same");
+    return DL_OK;
+}
+
+/* Scores have dropout as all has, unless the workload says otherwise. */
+static void leave_out_usual(struct dl_hf *hf)
+{
+    const json_t *const scores = json_object_get(hf->out->workload, "attention_dropout");
+    const json_t *const all = json_object_get(hf->out->workload, "dropout");
+    if (scores && json_is_true(scores) == !json_is_false(all)) json_object_del(hf->out->workload, "attention_dropout");
+}
+
 static enum dl_status take(struct dl_hf *hf, const struct dl_hf_key *k, struct dl_json from, struct dl_error *err)
 {
     static const char longest[] = "sequences are taken to be as long as the model allows; those of a training may be "
@@ -203,6 +221,7 @@ static enum dl_status take(struct dl_hf *hf, const struct dl_hf_key *k, struct d
         if (!is_text(from.value, k->same)) list(hf, k->key, from.value, true, k->why);
         break;
     case DL_HF_DROPOUT: return take_dropout(hf, k, from, err);
+    case DL_HF_SCORES: return take_scores(hf, k, from, err);
     case DL_HF_FINISHED: break;
     case DL_HF_LEFT_OUT: dl_hf_leave_out(hf, k->key, false, k->why); break;
     }
@@ -300,6 +319,7 @@ static enum dl_status read_config(struct dl_hf *hf, const char *where, struct dl
     for (size_t i = 0; i < n_tables; i++)
         if (take_table(hf, get_table(hf->model, order[i]), err)) return err->status;
     if (hf->model->finish && hf->model->finish(hf, err)) return err->status;
+    leave_out_usual(hf);
     add_facts(hf);
     return DL_OK;
 }

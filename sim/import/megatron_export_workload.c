@@ -45,7 +45,9 @@ static const struct {
     {"qkv_bias", "true", "--add-qkv-bias"},
     {"qkv_bias", "false", ""},
     {"dropout", "true", ""},
-    {"dropout", "false", "--hidden-dropout 0 --attention-dropout 0"},
+    {"dropout", "false", "--hidden-dropout 0"},
+    {"attention_dropout", "true", ""},
+    {"attention_dropout", "false", "--attention-dropout 0"},
     {"tied_embedding", "true", ""},
     {"tied_embedding", "false", "--untie-embeddings-and-output-weights"},
     {"embedding_norm", "false", ""},
@@ -61,6 +63,13 @@ static void put_values(struct dl_megatron_export *x)
         if (value && *values[i].flags && strcmp(dl_shown_value(value, x->arena), values[i].value) == 0)
             dl_megatron_put(x, "%s", values[i].flags);
     }
+}
+
+/* What the file does not say of scores it says of all. */
+static void put_attention_dropout(struct dl_megatron_export *x)
+{
+    const bool is_told = json_object_get(x->workload.value, "attention_dropout");
+    if (!is_told && !dl_megatron_true(x->workload, "dropout", true)) dl_megatron_put(x, "--attention-dropout 0");
 }
 
 /* Learned positions are as many as tokens. */
@@ -189,6 +198,7 @@ void dl_megatron_export_workload(struct dl_megatron_export *x)
     put_heads(x);
     put_positions(x);
     put_values(x);
+    put_attention_dropout(x);
     put_experts(x);
     put_bert(x);
     list_projections(x);

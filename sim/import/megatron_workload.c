@@ -114,10 +114,8 @@ static void set_positions(const struct dl_megatron_reading *r)
 static void set_dropout(const struct dl_megatron_reading *r)
 {
     const bool hidden = r->m->hidden_dropout != 0, attention = r->m->attention_dropout != 0;
-    if (!hidden && !attention) set_bool(r, "dropout", false);
-    if (hidden != attention)
-        dl_megatron_leave(r, hidden ? "--attention-dropout" : "--hidden-dropout", "0", true,
-                          "dlsim has both dropouts or none");
+    if (!hidden) set_bool(r, "dropout", false);
+    if (hidden != attention) set_bool(r, "attention_dropout", attention);
 }
 
 static void set_bert(const struct dl_megatron_reading *r)

@@ -1,4 +1,4 @@
-/* blind_steps.c - steps of models that were predicted before they were timed on an H200, in five rounds
+/* blind_steps.c - steps of models that were predicted before they were timed on an H200, in six rounds
  * (validation/measured/blind_steps.json, which has these models). */
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ enum column {
     OPTIMIZER_S,
     ALLOCATED,
     ROUND,
-    LORA
+    LORA,
+    OPTIMIZER /* adam for language models and momentum for others if absent */
 };
 
 static void open_measured(void) { open_measured_file("blind_steps"); }
@@ -51,7 +52,7 @@ static const char *workload_of(const json_t *row)
 static json_t *stack_of(const json_t *row)
 {
     json_t *const stack = json_array(), *const adapters = json_array_get(row, LORA);
-    if (adapters) {
+    if (json_is_object(adapters)) {
         json_t *const entry = json_copy(adapters);
         json_object_set_new(entry, "name", json_string("lora"));
         json_array_append_new(stack, entry);
@@ -61,6 +62,12 @@ static json_t *stack_of(const json_t *row)
     return stack;
 }
 
+static const char *optimizer_of(const json_t *row)
+{
+    const char *const name = json_string_value(json_array_get(row, OPTIMIZER));
+    return name ? dl_arena_format(arena, "\"optimizer\":\"%s\",", name) : "";
+}
+
 static const char *strategy_of(const json_t *row)
 {
     json_t *const stack = stack_of(row);
@@ -68,8 +75,8 @@ static const char *strategy_of(const json_t *row)
     const char *const out =
         dl_arena_format(arena,
                         "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a row\",\"workload\":\"none\","
-                        "\"precision\":\"%s\",\"global_batch\":%.0f,\"microbatch\":%.0f,\"stack\":%s}",
-                        text(row, PRECISION), number(row, SAMPLES), number(row, SAMPLES), dumped);
+                        "%s\"precision\":\"%s\",\"global_batch\":%.0f,\"microbatch\":%.0f,\"stack\":%s}",
+                        optimizer_of(row), text(row, PRECISION), number(row, SAMPLES), number(row, SAMPLES), dumped);
     free(dumped);
     json_decref(stack);
     return out;
@@ -114,18 +121,15 @@ static void add_error(struct mean *m, double got, double wanted)
     m->n++;
 }
 
-/* Predicted once they were 5.6, 7.2, 4.9, 3.5 and 6.2 % off: groups of RegNets had not been timed, and compiled models
- * of transformers build masks. Where the host sets the pace only memory is compared. */
+/* Predicted once they were 5.6, 7.2, 4.9, 3.5, 6.2 and 5.9 % off: groups of RegNets had not been timed, and compiled
+ * models of transformers build masks. Where the host sets the pace only memory is compared. */
 START_TEST(each_round_takes_what_was_measured)
 {
     static const struct {
         const char *round;
         double least_steps, most_mean, most_memory;
-    } wanted[] = {{"first", 40, 0.032, 0.018},
-                  {"second", 18, 0.048, 0.014},
-                  {"third", 40, 0.05, 0.025},
-                  {"fourth", 45, 0.037, 0.025},
-                  {"fifth", 27, 0.042, 0.058}};
+    } wanted[] = {{"first", 40, 0.032, 0.011},  {"second", 18, 0.048, 0.013}, {"third", 40, 0.05, 0.017},
+                  {"fourth", 45, 0.037, 0.022}, {"fifth", 27, 0.03, 0.006},  {"sixth", 26, 0.03, 0.014}};
     const double host_sets_the_pace = 0.9;
     const json_t *const rows = json_object_get(measured.value, "rows");
     struct mean step = {0}, memory = {0};
@@ -145,7 +149,7 @@ END_TEST
 
 int main(void)
 {
-    enum { n_rounds = 5 };
+    enum { n_rounds = 6 };
     TCase *const tests = tcase_create("blind_steps");
     tcase_add_checked_fixture(tests, open_measured, close_measured);
     tcase_add_loop_test(tests, each_round_takes_what_was_measured, 0, n_rounds);

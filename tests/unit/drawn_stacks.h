@@ -262,8 +262,12 @@ static void draw_workload(gsl_rng *rng, const struct ways *w, uint32_t n_blocks,
         write_mixers(n_blocks, out);
         return;
     }
-    static const char *const dense[] = {",'heads':8", ",'heads':8,'parallel_norms':1", ",'heads':8,'kv_heads':2",
-                                        ",'heads':8", ",'heads':8,'parallel_norms':2", ",'heads':8,'kv_heads':1",
+    static const char *const dense[] = {",'heads':8,'attention_dropout':false",
+                                        ",'heads':8,'parallel_norms':1",
+                                        ",'heads':8,'kv_heads':2",
+                                        ",'heads':8",
+                                        ",'heads':8,'parallel_norms':2",
+                                        ",'heads':8,'kv_heads':1",
                                         ",'heads':8"};
     if (!out->is_mlp) {
         snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks,

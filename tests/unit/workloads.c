@@ -135,6 +135,29 @@ START_TEST(biases_of_queries_keys_and_values_are_counted)
 }
 END_TEST
 
+/* Of scores in memory the softmax is kept, 2 a s^2 b; with dropout what is left of it and a mask, too. Masks of the two
+ * residuals are kept outside. */
+START_TEST(scores_and_residuals_may_differ_in_dropout)
+{
+    static const char text[] = "{'schema':'dlsim/workload/1','kind':'transformer','layers':2,'hidden':64,'heads':8,"
+                               "'seq':16,'vocab':100,'dropout':%s,'attention_dropout':%s}";
+    static const char *const words[] = {"false", "true"};
+    const double scores = 8 * 16 * 16, mask = 16 * 64;
+    double without = 0;
+    for (int i = 0; i < 4; i++) {
+        char one[sizeof text + 16];
+        const bool all = i / 2, of_scores = i % 2;
+        snprintf(one, sizeof one, text, words[all], words[of_scores]);
+        open_text(one);
+        build(1, "unfused");
+        const struct dl_saved *const block = &model.layers[1].saved;
+        if (i == 0) without = block->outside_bytes;
+        ck_assert_double_eq(block->scores_bytes, (of_scores ? 5 : 2) * scores);
+        ck_assert_double_eq(block->outside_bytes, without + (all ? 2 * mask : 0));
+    }
+}
+END_TEST
+
 /* Llama: each norm and each linear layer after it keeps what it is given, 4 x 2sbh whole; of attention q, k, v and what
  * the projection is given, of the gated layers both halves and their product, cut; no dropout, so the softmax alone. */
 static const char *const llamas[] = {"llama2-7b",        "llama2-13b",           "llama2-70b",
@@ -328,6 +351,7 @@ int main(void)
     tcase_add_test(all, tied_head_has_no_parameters_of_its_own);
     tcase_add_loop_test(all, vit_has_the_parameters_and_flop_of_the_formula, 0, DL_COUNT(vits));
     tcase_add_test(all, biases_of_queries_keys_and_values_are_counted);
+    tcase_add_test(all, scores_and_residuals_may_differ_in_dropout);
     tcase_add_loop_test(all, llama_saves_what_its_layers_are_given, 0, DL_COUNT(llamas));
     tcase_add_loop_test(all, models_have_the_published_parameters, 0, DL_COUNT(published));
     tcase_add_loop_test(all, models_of_images_have_the_published_flop, 0, DL_COUNT(of_images));
