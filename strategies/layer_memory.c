@@ -144,6 +144,16 @@ static void add_padded(const struct dl_setting *s, const struct dl_layer *layer,
     *(layer->logits > 0 ? &ev->inside_bytes : &ev->outside_bytes) += k->n * k->k * bytes;
 }
 
+/* What a rank's loss needs, beyond gradients of the weights behind it that come when all of that is gone. Those of an
+ * earlier micro-batch are there before, and shards are made of whole ones. */
+static double loss_bytes(const struct dl_setting *s, const struct dl_layer *layer, double logit_bytes)
+{
+    const bool comes_later =
+        !s->software->gradients_persist && !s->streams_weights && s->micros == 1 && !dl_keeps_shards(s);
+    const double gradients = comes_later ? layer->parameters_inside * dl_gradient_bytes(s) : 0;
+    return fmax(layer->logits * logit_bytes - gradients, 0);
+}
+
 /* The gradient that passes a layer by on the residual way, and what its loss needs. */
 static enum dl_status alloc_passing(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
 {
@@ -152,7 +162,7 @@ static enum dl_status alloc_passing(struct dl_stack *top, const struct dl_event 
     const double each = s->is_pure ? s->software->pure_logit_workspace_bytes : s->software->logit_workspace_bytes;
     struct dl_event ev = event_of(DL_TENSOR_PASSING, at);
     ev.outside_bytes = layer->output_elements * dl_precision_bytes(s->precision) + layer->whole_logits * each;
-    ev.inside_bytes = layer->logits * each;
+    ev.inside_bytes = loss_bytes(s, layer, each);
     add_padded(s, layer, each, &ev);
     return dl_emit(top, &ev, err);
 }

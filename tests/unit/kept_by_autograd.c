@@ -82,10 +82,34 @@ START_TEST(odd_logits_have_padded_copies_where_products_are_padded)
 }
 END_TEST
 
+/* Of a head with weights of its own, gradients of these are made when what the loss needs is gone: the larger counts.
+ * With two micro-batches they are there from the first. */
+START_TEST(a_head_has_its_gradients_after_its_loss)
+{
+    static const struct {
+        const char *workload, *batch;
+        bool is_tied, comes_later;
+    } heads[] = {
+        {DECODER(WORDS), "'precision':'bf16','global_batch':8,'microbatch':8", true, true},
+        {DECODER(WORDS ",'tied_embedding':false"), "'precision':'bf16','global_batch':8,'microbatch':8", false, true},
+        {DECODER(WORDS ",'tied_embedding':false"), "'precision':'bf16','global_batch':16,'microbatch':8", false,
+         false}};
+    const double tokens = 8 * SEQ, words = 512, each = 6, loss = each * tokens * words, weights = BF16 * words * HIDDEN;
+    for (size_t i = 0; i < DL_COUNT(heads); i++) {
+        open_strategy(heads[i].workload, "pytorch-transformers", heads[i].batch, "");
+        const double less = !heads[i].is_tied && heads[i].comes_later ? weights : 0;
+        const double passing = allocated(&training, DL_TENSOR_PASSING, 3), wanted = loss - less + BF16 * tokens;
+        ck_assert_msg(fabs(passing - wanted) < 1e-9 * wanted, "%zu: %g, not %g", i, passing, wanted);
+        dl_session_close(&training);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("kept_by_autograd");
     tcase_add_loop_test(tests, a_block_keeps_these_tensors, 0, (int)DL_COUNT(cases));
+    tcase_add_test(tests, a_head_has_its_gradients_after_its_loss);
     tcase_add_test(tests, odd_logits_have_padded_copies_where_products_are_padded);
     Suite *const suite = suite_create("kept_by_autograd");
     suite_add_tcase(suite, tests);
