@@ -129,7 +129,7 @@ START_TEST(each_round_takes_what_was_measured)
         const char *round;
         double least_steps, most_mean, most_memory;
     } wanted[] = {{"first", 40, 0.032, 0.011},  {"second", 18, 0.048, 0.013}, {"third", 40, 0.05, 0.017},
-                  {"fourth", 45, 0.037, 0.022}, {"fifth", 27, 0.03, 0.006},  {"sixth", 26, 0.03, 0.014}};
+                  {"fourth", 45, 0.037, 0.022}, {"fifth", 27, 0.03, 0.006},   {"sixth", 26, 0.03, 0.014}};
     const double host_sets_the_pace = 0.9;
     const json_t *const rows = json_object_get(measured.value, "rows");
     struct mean step = {0}, memory = {0};
