@@ -68,7 +68,7 @@ struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_ev
                                        .weights = ev->weights,
                                        .call = DL_EVERY_CALL};
     if (choose(s, ev, &p->what, err)) return NULL;
-    p->what.taken_s = s->request->device->taken_by_exchanges_fraction * p->what.alone_s;
+    p->what.taken = s->request->device->taken_by_exchanges;
     DL_GROW(s->prices, s->n_prices, s->prices_capacity);
     return s->prices[s->n_prices++] = p;
 }

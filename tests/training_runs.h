@@ -32,6 +32,9 @@ struct training_inputs {
     "test','model':'roofline','peak_flop_per_s':{'fp32':1e15,'fp16':1e15,'bf16':1e15},"                                \
     "'memory_bytes':1e18,'memory_bytes_per_s':1e18,'launch_s':0" keys ",'figures':{'compute_fraction':1,"              \
     "'bandwidth_fraction':1}}"
+/* What is taken from kernels beside something, the same of all. */
+#define TAKEN(fraction)                                                                                                \
+    "{'product_fraction':" fraction ",'attention_fraction':" fraction ",'memory_fraction':" fraction "}"
 #define IDEAL_DEVICE IDEAL_DEVICE_WITH("")
 /* No host, and every kernel as the workload lists it: nothing fused, nothing beside anything else. */
 #define PLAIN_SOFTWARE                                                                                                 \

@@ -7,6 +7,7 @@
 #include "sim/collective/collective.h"
 #include "sim/cost/measured.h"
 #include "sim/cost/power.h"
+#include "sim/cost/taken.h"
 #include "sim/engine/engine.h"
 #include "strategies/job.h"
 #include "topologies/facility.h"
@@ -98,6 +99,7 @@ void dl_list_devices(void)
         const struct dl_device_model *const m = dl_device_model_get(i);
         print_kind(m->name, m->doc, m->fields, m->n_fields);
     }
+    print_keys("\"taken_by_exchanges\" and \"taken_by_sends\"", dl_taken_fields);
     print_keys("\"power\"", dl_power_fields);
     print_keys("\"interpolation\"", dl_interpolation_fields);
 }

@@ -6,6 +6,7 @@
 
 #include "sim/cost/operations.h"
 #include "sim/cost/power.h"
+#include "sim/cost/taken.h"
 
 /* Micikevicius et al. 2022, FP8 Formats for Deep Learning: only the operands of matrix products are cast to fp8. MXFP8
  * has a scale for each 32 of them (Rouhani et al. 2023, arXiv 2310.10537), whose bytes products hardly notice. NVFP4
@@ -37,10 +38,10 @@ bool dl_precision_is_quantised(enum dl_precision p) { return dl_precision_operan
 enum { no_model = -1 };
 struct file {
     int64_t model;
-    struct dl_json peaks, figures, interpolation, measured, power;
+    struct dl_json peaks, figures, interpolation, measured, power, taken_by_exchanges, taken_by_sends;
     const char *convolutions_as, *same_chip_as;
     double memory_bytes, memory_bytes_per_s, launch_s;
-    double taken_by_exchanges_fraction, taken_by_sends_fraction, older_kernels_fraction, gemm_workspace_bytes;
+    double older_kernels_fraction, gemm_workspace_bytes;
 };
 
 static const struct dl_field peak_fields[] = {
@@ -66,11 +67,10 @@ static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_
          "peak bandwidth of its memory"},
         {"launch_s", DL_NUMBER, offsetof(struct file, launch_s), 0, 1, false, NULL,
          "time between the starts of two kernels"},
-        {"taken_by_exchanges_fraction", DL_NUMBER, offsetof(struct file, taken_by_exchanges_fraction), 0, 0.9, true,
-         NULL,
-         "share of the device that collectives among replicas take from kernels that overlap with them; 0 if absent"},
-        {"taken_by_sends_fraction", DL_NUMBER, offsetof(struct file, taken_by_sends_fraction), 0, 0.9, true, NULL,
-         "share of the device that pipeline sends and receives take from kernels that overlap with them; 0 if absent"},
+        {"taken_by_exchanges", DL_OBJECT, offsetof(struct file, taken_by_exchanges), 0, 0, true, NULL,
+         "what collectives take from kernels that overlap with them; nothing if absent"},
+        {"taken_by_sends", DL_OBJECT, offsetof(struct file, taken_by_sends), 0, 0, true, NULL,
+         "what pipeline sends and receives take from kernels that overlap with them; nothing if absent"},
         {"older_kernels_fraction", DL_NUMBER, offsetof(struct file, older_kernels_fraction), 0.01, 1, true, NULL,
          "rate of kernels written for the generation before, over that of current ones; 1 if absent"},
         {"gemm_workspace_bytes", DL_NUMBER, offsetof(struct file, gemm_workspace_bytes), 0, 1e10, true, NULL,
@@ -130,14 +130,14 @@ static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, s
                               .launch_s = file.launch_s,
                               .convolutions_as = file.convolutions_as,
                               .same_chip_as = file.same_chip_as,
-                              .taken_by_exchanges_fraction = file.taken_by_exchanges_fraction,
-                              .taken_by_sends_fraction = file.taken_by_sends_fraction,
                               .older_kernels_fraction = file.older_kernels_fraction,
                               .gemm_workspace_bytes = file.gemm_workspace_bytes};
     if ((file.peaks.value &&
          dl_read(file.peaks, peak_fields, DL_COUNT(peak_fields), out->peak_flop_per_s, arena, err) && !dl_go_on(err)) ||
         (out->model && file.figures.value && read_options(out->model, file.figures, arena, &out->options, err) &&
          !dl_go_on(err)) ||
+        dl_taken_read(file.taken_by_exchanges, arena, &out->taken_by_exchanges, err) ||
+        dl_taken_read(file.taken_by_sends, arena, &out->taken_by_sends, err) ||
         (file.power.value && dl_power_read(file.power, arena, &left->power, err) && !dl_go_on(err)) ||
         dl_stop_if_told(err, told))
         return err->status;

@@ -33,7 +33,8 @@ void dl_ahead_open(struct dl_training *t)
     struct ahead *const a = t->ahead = dl_alloc(sizeof *a);
     a->runners = dl_alloc(t->n_lockstep_groups * sizeof *a->runners);
     a->free_s = dl_alloc(2 * (size_t)t->n_lockstep_groups * sizeof *a->free_s);
-    a->slowing = t->request.device ? dl_slowing(1 - t->request.device->taken_by_sends_fraction) : 0;
+    a->left = ALL_LEFT;
+    if (t->request.device) dl_take(&a->left, &t->request.device->taken_by_sends);
     dl_tournament_open(&a->dates, t->n_lockstep_groups);
 }
 

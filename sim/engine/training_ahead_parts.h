@@ -58,7 +58,7 @@ struct ahead {
     struct runner *runners;     /* by lockstep group */
     struct dl_tournament dates; /* of lockstep groups */
     double *free_s;             /* by line: all of its messages have come */
-    double slowing;             /* how much longer kernels take beside messages */
+    struct left left;           /* to kernels beside messages */
     struct delays before;       /* of all lockstep groups, when they begin */
     double sending_until_s;     /* the last that was sent by now has come */
     struct episode *episodes;

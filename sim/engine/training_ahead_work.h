@@ -35,7 +35,7 @@ static inline double end_of_work(const struct runner *r)
 /* Of its work beside messages. */
 static inline double slow_rate(const struct ahead *a, const struct runner *r)
 {
-    return r->planned_s > 0 ? dl_work_rate(r->work, 1, a->slowing, r->planned_s) : 1;
+    return r->planned_s > 0 ? dl_work_rate(r->work, 1, &a->left, r->planned_s) : 1;
 }
 
 /* Until when, as far as that is known. */

@@ -292,16 +292,22 @@ void dl_training_end_iteration(struct dl_training *t, struct lockstep_group *c);
 
 /* training_work.c: parts as stretches of time. When one is done the lockstep group goes on. */
 void dl_training_begin_work(struct dl_training *t, struct lockstep_group *c, const struct dl_part *part);
-/* Of work whose kernels take longer by `slowing`. */
-static inline double dl_work_rate(const struct dl_part *part, double pace, double slowing, double planned_s)
+/* What is left of their rate to kernels, by class, with all that goes on beside them. */
+struct left {
+    double fraction[DL_N_CLASSES];
+};
+#define ALL_LEFT ((struct left){{1, 1, 1, 1}})
+static inline void dl_take(struct left *left, const struct dl_taken *taken)
 {
-    const double *const by_cause = part->segment.by_cause;
-    const double computing_s =
-        pace * (by_cause[DL_CAUSE_COMPUTE] + by_cause[DL_CAUSE_RECOMPUTE] + by_cause[DL_CAUSE_OPTIMIZER]);
-    return 1 / (1 + slowing * computing_s / planned_s);
+    for (int i = 0; i < DL_N_CLASSES; i++) left->fraction[i] *= 1 - taken->fraction[i];
 }
-/* With so much left of what they compute with. */
-static inline double dl_slowing(double left) { return 1 / left - 1; }
+/* Of work whose kernels have so much left. */
+static inline double dl_work_rate(const struct dl_part *part, double pace, const struct left *left, double planned_s)
+{
+    double longer_s = 0;
+    for (int i = 0; i < DL_N_CLASSES; i++) longer_s += part->segment.by_class[i] * (1 / left->fraction[i] - 1);
+    return 1 / (1 + pace * longer_s / planned_s);
+}
 /* An exchange or a message on the lockstep group's devices begins or ends. */
 void dl_training_retime(struct dl_training *t, struct lockstep_group *c);
 /* Whether the host is not yet through with what comes before; `then` is called when it is. */

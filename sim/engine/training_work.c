@@ -39,11 +39,12 @@ static double rate_of(const struct dl_training *t, const struct lockstep_group *
 {
     const struct dl_device *const d = t->request.device;
     if (!d || c->work.planned_s <= 0) return 1;
-    const double left = (is_exchanging(c) ? 1 - d->taken_by_exchanges_fraction : 1) *
-                        (c->is_in && c->is_in->busy ? 1 - d->taken_by_exchanges_fraction : 1) *
-                        (c->beside && c->beside->busy ? 1 - d->taken_by_exchanges_fraction : 1) *
-                        (c->n_in_flight ? 1 - d->taken_by_sends_fraction : 1);
-    return dl_work_rate(c->work.part, c->work.pace, dl_slowing(left), c->work.planned_s);
+    struct left left = ALL_LEFT;
+    if (is_exchanging(c)) dl_take(&left, &d->taken_by_exchanges);
+    if (c->is_in && c->is_in->busy) dl_take(&left, &d->taken_by_exchanges);
+    if (c->beside && c->beside->busy) dl_take(&left, &d->taken_by_exchanges);
+    if (c->n_in_flight) dl_take(&left, &d->taken_by_sends);
+    return dl_work_rate(c->work.part, c->work.pace, &left, c->work.planned_s);
 }
 
 void dl_training_retime(struct dl_training *t, struct lockstep_group *c)

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+const char *const dl_class_names[] = {"none", "product", "attention", "memory", NULL};
+
 const char *dl_cause_name(enum dl_cause cause)
 {
     static const char *const names[DL_N_CAUSES] = {

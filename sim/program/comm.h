@@ -27,6 +27,17 @@ enum dl_cause {
 };
 const char *dl_cause_name(enum dl_cause cause);
 
+/* What a kernel needs, and so how much of it a collective beside it takes: matrix products and convolutions are cut
+ * into waves that fill all units of a device; blocks of attention go to whichever unit is free; others wait for memory.
+ */
+enum dl_kernel_class { DL_CLASS_NONE, DL_CLASS_PRODUCT, DL_CLASS_ATTENTION, DL_CLASS_MEMORY, DL_N_CLASSES };
+extern const char *const dl_class_names[]; /* then NULL */
+
+/* Shares of their rate that kernels lose while something goes on beside them, by class; of what is no kernel 0. */
+struct dl_taken {
+    double fraction[DL_N_CLASSES];
+};
+
 enum dl_op {
     DL_ALLREDUCE,
     DL_ALLGATHER,
@@ -71,10 +82,10 @@ struct dl_comm {
     enum dl_path path;       /* DL_COPY: between which places */
     double most_bytes_per_s; /* DL_COPY: that the host can take it at; 0: whatever links give */
     /* Of ranks in lockstep, and copies. */
-    bool once;        /* DL_ALLTOALL: tokens go once to each node, as DL_DISPATCH_TO_NODES; it is always priced */
-    double alone_s;   /* if it meets nobody */
-    double taken_s;   /* that it takes from the kernels beside it */
-    double n_bundles; /* that one group's is on the network, where it is simulated */
+    bool once;             /* DL_ALLTOALL: tokens go once to each node, as DL_DISPATCH_TO_NODES; it is always priced */
+    double alone_s;        /* if it meets nobody */
+    struct dl_taken taken; /* from the kernels beside it */
+    double n_bundles;      /* that one group's is on the network, where it is simulated */
 };
 /* Whether it takes place in the iteration, from 0 on. */
 static inline bool dl_comm_has_turn(const struct dl_comm *c, uint32_t iteration)

@@ -31,7 +31,7 @@ static void add_kernel(struct fusing *f, const struct dl_instruction *i)
 {
     struct dl_part *const part = part_at(f->out, f->place);
     dl_streams_issue(&f->behind, i->host_s);
-    dl_streams_work(&f->behind, i->device_s, dl_is_kernel(i));
+    dl_streams_do(&f->behind, i);
     part->host_s += i->host_s;
     part->behind_host_s = f->behind.device_s;
     part->behind_network_s = f->behind.network_s;
@@ -43,7 +43,7 @@ static void wait_behind(struct dl_streams *behind, uint32_t call, const struct d
 {
     struct dl_exposed exposed;
     if (dl_streams_wait(behind, call, &exposed)) return;
-    for (size_t k = 0; k < work->n; k++) dl_streams_work(behind, work->items[k].device_s, false);
+    for (size_t k = 0; k < work->n; k++) dl_streams_work(behind, work->items[k].device_s);
     if (work->is_network) behind->network_s += work->items[0].device_s;
 }
 
@@ -90,7 +90,7 @@ static void fuse_instructions(struct fusing *f, size_t first, size_t end)
     for (size_t i = first; i < end; i++, f->place++) {
         const struct dl_instruction *const at = &f->t->instructions[i];
         if (at->kind == DL_DO) { /* most are: no copy of it */
-            dl_streams_work(&f->device, at->device_s, dl_is_kernel(at));
+            dl_streams_do(&f->device, at);
             add_kernel(f, at);
         } else if (is_visible(f, at)) {
             add_visible(f, at);

@@ -42,6 +42,7 @@ struct dl_instruction {
     double flop;     /* that the kernel does */
     double bytes;    /* that it must move at least */
     double counted_flop[DL_N_FLOP_COUNTS];
+    enum dl_kernel_class kernel;
     enum dl_ground ground; /* of device_s */
     uint32_t call;         /* DL_START, DL_WAIT: which collective of the step */
 };
@@ -52,6 +53,7 @@ struct dl_segment {
     double network_s; /* of these, collectives and copies that are priced */
     double by_cause[DL_N_CAUSES];
     double by_ground[DL_N_GROUNDS]; /* of what devices do; waiting for the host is none of it */
+    double by_class[DL_N_CLASSES];  /* of compute, recompute and optimizer */
     double flop;
     double counted_flop[DL_N_FLOP_COUNTS];
 };

@@ -6,6 +6,8 @@ const char *const dl_channel_names[] = {"replicas", "stages", "lockstep", "besid
 const char *const dl_copy_names[] = {"out", "in", "ahead", NULL};
 const char *const dl_item_names[] = {"forward", "backward", "weights", NULL};
 
+const char *const dl_taken_words[] = {"takes_none", "takes_product", "takes_attention", "takes_memory"};
+
 struct printed {
     const struct dl_step *step;
     FILE *out;
@@ -61,7 +63,7 @@ static void print_comm(const struct printed *p, size_t number, const struct dl_c
     fprintf(p->out, " cause %s", dl_cause_name(c->cause));
     print_flag(p, "once", c->once);
     print_number(p, "alone_s", c->alone_s);
-    print_number(p, "taken_s", c->taken_s);
+    for (int i = 0; i < DL_N_CLASSES; i++) print_number(p, dl_taken_words[i], c->taken.fraction[i]);
     print_number(p, "bundles", c->n_bundles);
     if (c->every) fprintf(p->out, " every %u turn %u", c->every, c->turn);
     print_flag(p, "simulated", p->step->plan.calls && p->step->plan.calls[number]);
@@ -100,6 +102,7 @@ static void print_work(const struct printed *p, const struct dl_instruction *i)
     print_number(p, "causal_flop", i->counted_flop[DL_FLOP_CAUSAL]);
     print_number(p, "full_flop", i->counted_flop[DL_FLOP_FULL]);
     print_number(p, "bytes", i->bytes);
+    if (i->kernel != DL_CLASS_NONE) fprintf(p->out, " kernel %s", dl_class_names[i->kernel]);
     if (i->ground != DL_GROUND_NONE) fprintf(p->out, " ground %s", dl_ground_name(i->ground));
     fprintf(p->out, " name %s\n", i->name);
 }

@@ -63,7 +63,8 @@ static bool read_lockstep(struct dl_program_reader *r, struct dl_comm *comm)
 {
     comm->once = dl_has_word(&r->w, "once");
     comm->alone_s = dl_number_after(&r->w, "alone_s");
-    comm->taken_s = dl_number_after(&r->w, "taken_s");
+    for (int i = DL_CLASS_NONE + 1; i < DL_N_CLASSES; i++)
+        comm->taken.fraction[i] = dl_fraction_after(&r->w, dl_taken_words[i]);
     comm->n_bundles = dl_number_after(&r->w, "bundles");
     return !comm->once && dl_has_word(&r->w, "simulated");
 }

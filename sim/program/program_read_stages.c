@@ -71,19 +71,20 @@ void dl_read_free(struct dl_program_reader *r) { read_memory_op(r, true); }
 
 void dl_read_work(struct dl_program_reader *r)
 {
-    const char *const ground = dl_word_after(&r->w, "ground");
+    const char *const ground = dl_word_after(&r->w, "ground"), *const kernel = dl_word_after(&r->w, "kernel");
     const char *grounds[DL_N_GROUNDS + 1] = {NULL};
     for (int i = 0; i < DL_N_GROUNDS; i++) grounds[i] = dl_ground_name((enum dl_ground)i);
-    const struct dl_instruction work = {.cause = dl_read_cause(r),
-                                        .device_s = dl_number_after(&r->w, "device_s"),
-                                        .host_s = dl_number_after(&r->w, "host_s"),
-                                        .flop = dl_number_after(&r->w, "flop"),
-                                        .bytes = dl_number_after(&r->w, "bytes"),
-                                        .counted_flop = {[DL_FLOP_CAUSAL] = dl_number_after(&r->w, "causal_flop"),
-                                                         [DL_FLOP_FULL] = dl_number_after(&r->w, "full_flop")},
-                                        .ground = ground ? (enum dl_ground)dl_word_choice(&r->w, ground, grounds)
-                                                         : DL_GROUND_NONE,
-                                        .name = dl_arena_string(r->arena, dl_required_word(&r->w, "name"))};
+    const struct dl_instruction work = {
+        .cause = dl_read_cause(r),
+        .device_s = dl_number_after(&r->w, "device_s"),
+        .host_s = dl_number_after(&r->w, "host_s"),
+        .flop = dl_number_after(&r->w, "flop"),
+        .bytes = dl_number_after(&r->w, "bytes"),
+        .counted_flop = {[DL_FLOP_CAUSAL] = dl_number_after(&r->w, "causal_flop"),
+                         [DL_FLOP_FULL] = dl_number_after(&r->w, "full_flop")},
+        .kernel = kernel ? (enum dl_kernel_class)dl_word_choice(&r->w, kernel, dl_class_names) : DL_CLASS_NONE,
+        .ground = ground ? (enum dl_ground)dl_word_choice(&r->w, ground, grounds) : DL_GROUND_NONE,
+        .name = dl_arena_string(r->arena, dl_required_word(&r->w, "name"))};
     dl_read_instruction(r, &work);
 }
 

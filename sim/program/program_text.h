@@ -34,8 +34,9 @@
  * one in the middle.
  *
  * A collective of ranks in lockstep that is not `simulated` on the links takes its alone_s, less the work between its
- * start and its wait, and at least the taken_s that it takes from that work. Those of `channel beside` may be several
- * at once, which go one after the other beside all work. A copy between each device and its host,
+ * start and its wait, and at least what it takes from that work: with `takes_product 0.25`, a quarter of its alone_s if
+ * the work is `kernel product`; so with takes_attention and takes_memory. Those of `channel beside` may be several at
+ * once, which go one after the other beside all work. A copy between each device and its host,
  *
  *     copy 1 out bytes 1e8 cause offload alone_s 4e-3 simulated
  *
@@ -70,5 +71,7 @@ void dl_read_step_release(struct dl_read_step *s);
 
 /* The words of the text, in the order of their enums; each ends with NULL. */
 extern const char *const dl_sends_names[], *const dl_channel_names[], *const dl_copy_names[], *const dl_item_names[];
+/* Of what a collective takes, by class of kernel. */
+extern const char *const dl_taken_words[];
 
 #endif

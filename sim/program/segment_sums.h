@@ -5,9 +5,13 @@
 #include "sim/program/segments.h"
 #include "sim/program/streams.h"
 
-static inline bool dl_is_kernel(const struct dl_instruction *i)
+/* DL_DO: a kernel, or what the device waits for. */
+static inline void dl_streams_do(struct dl_streams *s, const struct dl_instruction *i)
 {
-    return i->kind == DL_DO && i->cause != DL_CAUSE_HOST;
+    if (i->cause == DL_CAUSE_HOST)
+        dl_streams_work(s, i->device_s);
+    else
+        dl_streams_kernel(s, i->device_s, i->kernel);
 }
 
 static inline void dl_segment_add(struct dl_segment *s, const struct dl_instruction *i)
@@ -17,6 +21,7 @@ static inline void dl_segment_add(struct dl_segment *s, const struct dl_instruct
     s->flop += i->flop;
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++) s->counted_flop[count] += i->counted_flop[count];
     s->by_ground[i->ground] += i->device_s;
+    if (i->cause <= DL_CAUSE_OPTIMIZER) s->by_class[i->kernel] += i->device_s;
 }
 
 /* What an instruction costs a device whose host is far ahead. */

@@ -24,7 +24,7 @@ void dl_price_on_device(struct dl_streams *s, const struct dl_instruction *i, st
     out->is_beside = out->is_network = false;
     if (i->kind == DL_DO) {
         out->items[out->n++] = *i;
-        dl_streams_work(s, i->device_s, dl_is_kernel(i));
+        dl_streams_do(s, i);
     } else if (dl_may_be_priced(i, s->calls) && i->kind == DL_START) {
         dl_streams_start(s, i->call);
     } else if (dl_may_be_priced(i, s->calls) && i->kind == DL_WAIT) {
@@ -105,6 +105,7 @@ void dl_segment_add_times(struct dl_segment *to, const struct dl_segment *s, dou
     to->network_s += times * s->network_s;
     for (int i = 0; i < DL_N_CAUSES; i++) to->by_cause[i] += times * s->by_cause[i];
     for (int i = 0; i < DL_N_GROUNDS; i++) to->by_ground[i] += times * s->by_ground[i];
+    for (int i = 0; i < DL_N_CLASSES; i++) to->by_class[i] += times * s->by_class[i];
     to->flop += times * s->flop;
     for (int i = 0; i < DL_N_FLOP_COUNTS; i++) to->counted_flop[i] += times * s->counted_flop[i];
 }
@@ -128,7 +129,7 @@ static void sum_instructions(const struct dl_template *t, size_t first, size_t e
         }
         wait_for_host(total, dl_streams_issue(s, at->host_s));
         if (at->kind == DL_DO) { /* most are: no copy of it */
-            dl_streams_work(s, at->device_s, dl_is_kernel(at));
+            dl_streams_do(s, at);
             dl_segment_add(total, at);
             continue;
         }

@@ -23,23 +23,29 @@ void dl_streams_start(struct dl_streams *s, uint32_t call)
     for (size_t i = 0; i < s->n_open; i++)
         if (same_channel(s, s->open[i].call, call)) behind_s = fmax(s->open[i].end_s - s->open[i].passed_s, 0);
     DL_GROW(s->open, s->n_open, s->capacity);
-    s->open[s->n_open++] = (struct dl_open_call){
-        .call = call, .end_s = behind_s + s->calls[call].alone_s, .taken_s = s->calls[call].taken_s};
+    s->open[s->n_open++] = (struct dl_open_call){.call = call, .end_s = behind_s + s->calls[call].alone_s};
+}
+
+/* What kernels lose while it goes on: the same share of all that are beside it, however long they are. So what a wait
+ * costs does not depend on when the host comes. */
+static double taken_s(const struct dl_streams *s, const struct dl_open_call *o)
+{
+    return o->beside_s > 0 ? (1 - o->beside_s / o->slowed_s) * s->calls[o->call].alone_s : 0;
 }
 
 /* With those before it on its channel. */
 static double close(struct dl_streams *s, size_t last)
 {
     const uint32_t call = s->open[last].call;
-    double taken_s = 0;
+    double sum_s = 0;
     size_t n = 0;
     for (size_t i = 0; i < s->n_open; i++) {
         const bool ends = i <= last && same_channel(s, s->open[i].call, call);
-        if (ends && s->open[i].is_beside) taken_s += s->open[i].taken_s;
+        if (ends) sum_s += taken_s(s, &s->open[i]);
         if (!ends) s->open[n++] = s->open[i];
     }
     s->n_open = n;
-    return taken_s;
+    return sum_s;
 }
 
 /* The latest, from 1 on; 0: there is none. */
@@ -53,7 +59,7 @@ static size_t find(const struct dl_streams *s, uint32_t call)
 bool dl_streams_is_beside(const struct dl_streams *s, uint32_t call)
 {
     const size_t i = find(s, call);
-    return i && s->open[i - 1].is_beside;
+    return i && s->open[i - 1].beside_s > 0;
 }
 
 bool dl_streams_wait(struct dl_streams *s, uint32_t call, struct dl_exposed *out)
@@ -63,9 +69,9 @@ bool dl_streams_wait(struct dl_streams *s, uint32_t call, struct dl_exposed *out
     const struct dl_open_call waited = s->open[i - 1];
     out->longer_s = fmax(waited.end_s - waited.passed_s, 0);
     out->taken_s = fmax(close(s, i - 1) - out->longer_s, 0);
-    dl_streams_work(s, out->longer_s, false);
+    dl_streams_work(s, out->longer_s);
     s->network_s += out->longer_s;
-    dl_streams_work(s, out->taken_s, false);
+    dl_streams_work(s, out->taken_s);
     return true;
 }
 

@@ -13,8 +13,8 @@ struct dl_open_call {
     uint32_t call;
     double end_s;    /* behind those before it on its channel */
     double passed_s; /* on the device */
-    double taken_s;  /* from kernels beside it, by itself and those that end with it */
-    bool is_beside;  /* of kernels */
+    double beside_s; /* of kernels, since its start */
+    double slowed_s; /* the same if it went on all the while */
 };
 
 struct dl_streams {
@@ -51,12 +51,20 @@ static inline double dl_streams_issue(struct dl_streams *s, double host_s)
     s->network_s = 0;
     return wait_s;
 }
-/* The device is busy, with a kernel or not. */
-static inline void dl_streams_work(struct dl_streams *s, double device_s, bool is_kernel)
+/* The device is busy. */
+static inline void dl_streams_work(struct dl_streams *s, double device_s)
 {
     s->device_s += device_s;
     dl_streams_pass(s, device_s);
-    for (size_t i = 0; i < s->n_open; i++) s->open[i].is_beside |= is_kernel && device_s > 0;
+}
+/* The same with a kernel of that class. */
+static inline void dl_streams_kernel(struct dl_streams *s, double device_s, enum dl_kernel_class kernel)
+{
+    dl_streams_work(s, device_s);
+    for (size_t i = 0; i < s->n_open; i++) {
+        s->open[i].beside_s += device_s;
+        s->open[i].slowed_s += device_s / (1 - s->calls[s->open[i].call].taken.fraction[kernel]);
+    }
 }
 /* A call that may be priced begins; has kernels beside it so far; and is waited for. false: it is not open. */
 void dl_streams_start(struct dl_streams *s, uint32_t call);

@@ -69,6 +69,13 @@ double dl_number_after(struct dl_line_words *r, const char *key)
     return word ? parse(r, word, 1e300) : 0;
 }
 
+double dl_fraction_after(struct dl_line_words *r, const char *key)
+{
+    const double value = dl_number_after(r, key);
+    if (value >= 1) dl_refuse_words(r, "'%s' must be below 1", key);
+    return value;
+}
+
 uint32_t dl_whole_word(struct dl_line_words *r, const char *word, uint32_t limit)
 {
     const double value = parse(r, word, limit - 1.0);

@@ -33,6 +33,8 @@ const char *dl_second_word(struct dl_line_words *r);
 bool dl_has_word(struct dl_line_words *r, const char *word);
 /* A number from 0 on; 0 if it is not there. */
 double dl_number_after(struct dl_line_words *r, const char *key);
+/* The same, below 1. */
+double dl_fraction_after(struct dl_line_words *r, const char *key);
 /* A whole number below the limit; the other one is required. */
 uint32_t dl_whole_word(struct dl_line_words *r, const char *word, uint32_t limit);
 uint32_t dl_whole_after(struct dl_line_words *r, const char *key, uint32_t limit);

@@ -51,8 +51,7 @@ static const char *kernel_words(const struct dl_told_step *t, const struct dl_wo
 static void cite_other(const struct dl_told_step *t, enum dl_cause cause)
 {
     if (cause == DL_CAUSE_OFFLOAD) dl_explain_cite_below(t->e, below(t, below(t, t->of->system_doc, "node"), "host"));
-    if (cause == DL_CAUSE_INTERFERENCE)
-        dl_explain_cite(t->e, below(t, t->of->device_doc, "taken_by_exchanges_fraction"));
+    if (cause == DL_CAUSE_INTERFERENCE) dl_explain_cite_below(t->e, below(t, t->of->device_doc, "taken_by_exchanges"));
 }
 
 /* The figures of the device's model are told once. */

@@ -130,6 +130,16 @@ static void tell_line(struct dl_told_step *t, const struct dl_work_line *line)
         dl_tell_kernel(t, line);
 }
 
+/* What is simulated has no terms of its own. */
+static void tell_rest(struct dl_told_step *t, enum dl_cause cause, double rest_s)
+{
+    const size_t before = t->e->n_terms;
+    dl_tell_difference(t, cause, rest_s, words_of(t, cause, rest_s));
+    if (cause != DL_CAUSE_INTERFERENCE || t->e->n_terms == before) return;
+    dl_explain_cite_below(t->e, dl_json_member(t->of->device_doc, "taken_by_exchanges", t->e->arena));
+    dl_explain_cite_below(t->e, dl_json_member(t->of->device_doc, "taken_by_sends", t->e->arena));
+}
+
 static void tell_cause(struct dl_told_step *t, enum dl_cause cause)
 {
     const double exposed_s = t->r->result.exposed_s[cause];
@@ -140,7 +150,7 @@ static void tell_cause(struct dl_told_step *t, enum dl_cause cause)
     if (cause == DL_CAUSE_HOST) tell_waits(t);
     if (cause == DL_CAUSE_BUBBLE) tell_bubble(t);
     const double rest_s = exposed_s - dl_explained_s(t->e, dl_cause_name(cause));
-    dl_tell_difference(t, cause, rest_s, words_of(t, cause, rest_s));
+    tell_rest(t, cause, rest_s);
     if (t->e->n_terms > before) dl_explain_sum(t->e, DL_SUM_LAST, exposed_s, dl_cause_name(cause));
 }
 

@@ -120,7 +120,7 @@ static enum dl_status read_device(struct dl_session *s)
 static void keep_units(struct dl_session *s)
 {
     if (s->written.communication_fraction > 0)
-        s->device.taken_by_exchanges_fraction = s->device.taken_by_sends_fraction = 0;
+        s->device.taken_by_exchanges = s->device.taken_by_sends = (struct dl_taken){{0}};
 }
 
 static enum dl_status suit_device(struct dl_session *s)

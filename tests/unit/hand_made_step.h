@@ -32,7 +32,8 @@ struct step {
     enum dl_sends sends;
     double launch_host_s, send_host_s; /* of an instruction, of a send or receive */
     bool drains_at_sends, drains_at_receives, drains_at_end;
-    double taken_by_exchanges_fraction, taken_by_sends_fraction;
+    struct dl_taken taken_by_exchanges, taken_by_sends;
+    double update_class_s[DL_N_CLASSES]; /* instead of update_s, by class of kernel; all 0: it is a product */
     bool barrier;
     uint32_t iterations;
     const char *scenario; /* JSON with ' for ", NULL: none */
@@ -98,7 +99,15 @@ static inline struct dl_schedule_request times_of(const struct step *s)
 
 static inline void add_work(struct dl_template *t, const char *name, enum dl_cause cause, double seconds, double host_s)
 {
-    dl_template_add(t, &(struct dl_instruction){.name = name, .cause = cause, .device_s = seconds, .host_s = host_s});
+    dl_template_add(
+        t, &(struct dl_instruction){
+               .name = name, .cause = cause, .device_s = seconds, .host_s = host_s, .kernel = DL_CLASS_PRODUCT});
+}
+
+/* The same of all kernels. */
+static inline struct dl_taken taken_alike(double fraction)
+{
+    return (struct dl_taken){{0, fraction, fraction, fraction}};
 }
 
 /* Half of every item is computing, half is something else. */
@@ -120,6 +129,11 @@ static inline void write_items(struct dl_template *items, const struct dl_comm *
 static inline void add_update(struct dl_template *end, const struct step *s)
 {
     if (s->update_s > 0) add_work(end, "update", DL_CAUSE_OPTIMIZER, s->update_s, s->launch_host_s);
+    for (int i = 0; i < DL_N_CLASSES; i++) {
+        if (s->update_class_s[i] == 0) continue;
+        add_work(end, "update", DL_CAUSE_OPTIMIZER, s->update_class_s[i], s->launch_host_s);
+        end->instructions[end->n_instructions - 1].kernel = (enum dl_kernel_class)i;
+    }
 }
 
 static inline void write_end(struct dl_template *end, const struct dl_comm *calls, const struct step *s, uint32_t call)
@@ -163,8 +177,7 @@ static inline void make_by_hand(struct hand_made *h, const struct step *s)
     h->software.send_host_s = s->send_host_s;
     h->software.drains_at_sends = s->drains_at_sends;
     h->software.drains_at_receives = s->drains_at_receives;
-    h->device = (struct dl_device){.taken_by_exchanges_fraction = s->taken_by_exchanges_fraction,
-                                   .taken_by_sends_fraction = s->taken_by_sends_fraction};
+    h->device = (struct dl_device){.taken_by_exchanges = s->taken_by_exchanges, .taken_by_sends = s->taken_by_sends};
     h->setting = (struct dl_setting){
         .chunks = s->chunks, .micros = s->micros, .grid = {1, 1, 1}, .expert_ways = 1, .software = &h->software};
     for (int axis = 0; axis < DL_N_AXES; axis++) {

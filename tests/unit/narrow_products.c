@@ -4,8 +4,9 @@
 
 #define SHARED_DEVICE                                                                                                  \
     "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'fp32':1e12,'bf16':1e12},"     \
-    "'memory_bytes':1e18,'memory_bytes_per_s':1e15,'launch_s':0,'taken_by_exchanges_fraction':0.5,"                    \
-    "'taken_by_sends_fraction':0.25,'figures':{'compute_fraction':1,'bandwidth_fraction':1}}"
+    "'memory_bytes':1e18,'memory_bytes_per_s':1e15,'launch_s':0,'taken_by_exchanges':" TAKEN(                          \
+        "0.5") ","                                                                                                     \
+               "'taken_by_sends':" TAKEN("0.25") ",'figures':{'compute_fraction':1,'bandwidth_fraction':1}}"
 #define FREE_IN(precision) "{'precision':'" precision "','moves':0,'launches':0}"
 #define FREE SOFTWARE(",'operands':[" FREE_IN("fp8") "," FREE_IN("nvfp4") "]")
 
@@ -80,8 +81,10 @@ START_TEST(what_is_kept_for_communication_slows_arithmetic_alone)
             check_close(kernels[i].name, kernels_s(&rest, kind, kernels[i].name),
                         kernels[i].longer * kernels_s(&all, kind, kernels[i].name), exactly);
         }
-    ck_assert_double_eq(all.device.taken_by_exchanges_fraction, 0.5);
-    ck_assert_double_eq(rest.device.taken_by_exchanges_fraction + rest.device.taken_by_sends_fraction, 0);
+    for (int i = DL_CLASS_NONE + 1; i < DL_N_CLASSES; i++) {
+        ck_assert_double_eq(all.device.taken_by_exchanges.fraction[i], 0.5);
+        ck_assert_double_eq(rest.device.taken_by_exchanges.fraction[i] + rest.device.taken_by_sends.fraction[i], 0);
+    }
     dl_session_close(&all);
     dl_session_close(&rest);
 }

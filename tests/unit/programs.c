@@ -115,9 +115,15 @@ static const struct {
                                 "work cause compute device_s 1 name b\n" FORWARD "\n",
      2, 8},
     {"what it takes from the kernel is lost, but not twice",
-     TWO_IN_LOCKSTEP GATHER(" taken_s 3") "stage 0 tags 0\nblock 0\nstart 0\n"
-                                          "work cause compute device_s 5 name a\nwait 0\n" FORWARD "\n",
-     2, 8},
+     TWO_IN_LOCKSTEP GATHER(
+         " takes_product 0.5") "stage 0 tags 0\nblock 0\nstart 0\n"
+                               "work cause compute device_s 5 kernel product name a\nwait 0\n" FORWARD "\n",
+     2, 8.5},
+    {"and only by kernels of its class",
+     TWO_IN_LOCKSTEP GATHER(
+         " takes_product 0.5 takes_memory 0.25") "stage 0 tags 0\nblock 0\nstart 0\nwork cause compute device_s 7 "
+                                                 "kernel attention name a\nwait 0\n" FORWARD "\n",
+     2, 7},
     {"two kinds of collectives are planned by themselves",
      TWO_IN_LOCKSTEP GATHER(" simulated") "collective 1 allgather channel lockstep over tensor bytes 2e9 "
                                           "cause sequence alone_s 3\n"
@@ -151,9 +157,9 @@ static const struct {
                                           "name a\nwait 1\n" FORWARD "\n",
      2, 3.5},
     {"or what they take from it",
-     TWO_REPLICAS BESIDE("0", "1", " alone_s 2 taken_s 0.5")
-         BESIDE("1", "1", " alone_s 1.5 taken_s 0.25") "stage 0 tags 0\nblock 0\nstart 0\nstart 1\nwork cause compute "
-                                                       "device_s 4 name a\nwait 1\n" FORWARD "\n",
+     TWO_REPLICAS BESIDE("0", "1", " alone_s 2 takes_memory 0.25") BESIDE(
+         "1", "1", " alone_s 1 takes_memory 0.25") "stage 0 tags 0\nblock 0\nstart 0\nstart 1\nwork cause compute "
+                                                   "device_s 4 kernel memory name a\nwait 1\n" FORWARD "\n",
      2, 4.75},
     {"a message between stages",
      TWO_STAGES "sends asynchronous\n"
@@ -343,7 +349,7 @@ static const struct {
     {ONE_RANK "copy 0 up bytes 1 cause offload\n", "test.txt:4: must be one of out, in"},
     {ONE_RANK "copy 0 out path device-disk bytes 1 cause offload\n",
      "test.txt:4: must be one of device-host, device-storage, device-node_storage, host-storage, host-node_storage"},
-    {ONE_RANK "copy 0 out bytes 1 cause offload taken_s 2\n", "test.txt:4: 'taken_s' means nothing here"},
+    {ONE_RANK "copy 0 out bytes 1 cause offload takes_memory 0.2\n", "test.txt:4: 'takes_memory' means nothing here"},
     {FOUR_STAGES "stage 0 tags 0\n" FORWARD " gives 0 to 2\nstage 1 tags 0\nstage 2 tags 1\n" FORWARD
                  " wants 0 from 0\nstage 3 tags 0\n",
      "item: a tag is given twice, is too large or goes to a stage that is no neighbour"},

@@ -4,6 +4,7 @@
 
 #include <gsl/gsl_rng.h>
 #include <math.h>
+#include <string.h>
 
 #include "sim/core/random.h"
 #include "tests/unit/suite.h"
@@ -19,8 +20,10 @@ static void draw_calls(gsl_rng *rng, struct dl_comm calls[n_calls])
         calls[i] = (struct dl_comm){.op = channel >= DL_CHANNEL_COPIES_OUT ? DL_COPY : DL_ALLTOALL,
                                     .channel = channel,
                                     .cause = DL_CAUSE_EXPERT,
-                                    .alone_s = alone_s,
-                                    .taken_s = channel < DL_CHANNEL_COPIES_OUT ? gsl_rng_uniform(rng) * alone_s : 0};
+                                    .alone_s = alone_s};
+        if (channel < DL_CHANNEL_COPIES_OUT)
+            for (int k = DL_CLASS_PRODUCT; k < DL_N_CLASSES; k++)
+                calls[i].taken.fraction[k] = 0.9 * gsl_rng_uniform(rng);
     }
 }
 
@@ -35,6 +38,7 @@ static void add_kernel(gsl_rng *rng, struct dl_template *t)
     dl_template_add(t, &(struct dl_instruction){.name = "kernel",
                                                 .cause = DL_CAUSE_COMPUTE,
                                                 .device_s = is_launch ? 0 : gsl_rng_uniform(rng),
+                                                .kernel = (enum dl_kernel_class)gsl_rng_uniform_int(rng, DL_N_CLASSES),
                                                 .host_s = gsl_rng_uniform(rng)});
 }
 
@@ -60,18 +64,30 @@ static void draw_segment(gsl_rng *rng, struct dl_template *t)
 struct player {
     double host_s, device_s, free_s[n_calls / 2];
     double end_s[n_calls];
-    bool is_open[n_calls], is_beside[n_calls];
+    double class_s[n_calls][DL_N_CLASSES]; /* of kernels beside each call */
+    bool is_open[n_calls];
 };
+
+/* So much of its time is lost that kernels beside it, of all classes together, get as far as each of them would. */
+static double taken_s(const struct player *p, const struct dl_comm *calls, uint32_t call)
+{
+    double work_s = 0, beside_s = 0;
+    for (int k = 0; k < DL_N_CLASSES; k++) {
+        work_s += p->class_s[call][k];
+        beside_s += p->class_s[call][k] / (1 - calls[call].taken.fraction[k]);
+    }
+    return work_s > 0 ? calls[call].alone_s - calls[call].alone_s * work_s / beside_s : 0;
+}
 
 static void play_wait(struct player *p, const struct dl_comm *calls, uint32_t call)
 {
-    double taken_s = 0;
+    double sum_s = 0;
     for (uint32_t i = call - call % 2; i < call - call % 2 + 2; i++) {
         if (!p->is_open[i] || p->end_s[i] > p->end_s[call]) continue;
-        taken_s += p->is_beside[i] ? calls[i].taken_s : 0;
+        sum_s += taken_s(p, calls, i);
         p->is_open[i] = false;
     }
-    p->device_s = fmax(p->device_s + taken_s, p->end_s[call]);
+    p->device_s = fmax(p->device_s + sum_s, p->end_s[call]);
 }
 
 static void play_op(struct player *p, const struct dl_comm *calls, const struct dl_instruction *i)
@@ -81,13 +97,13 @@ static void play_op(struct player *p, const struct dl_comm *calls, const struct 
     switch (i->kind) {
     case DL_DO:
         p->device_s = fmax(p->device_s, p->host_s) + i->device_s;
-        for (uint32_t k = 0; k < n_calls; k++) p->is_beside[k] |= i->device_s > 0;
+        for (uint32_t k = 0; k < n_calls; k++) p->class_s[k][i->kernel] += i->device_s;
         break;
     case DL_START:
         p->device_s = fmax(p->device_s, p->host_s);
         p->end_s[i->call] = *free_s = fmax(p->device_s, *free_s) + calls[i->call].alone_s;
         p->is_open[i->call] = true;
-        p->is_beside[i->call] = false;
+        memset(p->class_s[i->call], 0, sizeof p->class_s[i->call]);
         break;
     case DL_WAIT:
         if (p->is_open[i->call]) play_wait(p, calls, i->call);
@@ -202,6 +218,7 @@ static void check_segments(const struct dl_segment *a, const struct dl_segment *
     check_near("network_s", a->network_s, b->network_s);
     check_near("flop", a->flop, b->flop);
     for (int i = 0; i < DL_N_CAUSES; i++) check_near("by_cause", a->by_cause[i], b->by_cause[i]);
+    for (int i = 0; i < DL_N_CLASSES; i++) check_near("by_class", a->by_class[i], b->by_class[i]);
     for (int i = 0; i < DL_N_GROUNDS; i++) check_near("by_ground", a->by_ground[i], b->by_ground[i]);
     for (int i = 0; i < DL_N_FLOP_COUNTS; i++) check_near("counted_flop", a->counted_flop[i], b->counted_flop[i]);
 }

@@ -160,7 +160,7 @@ START_TEST(a_product_beside_a_sum_has_less_of_the_device)
         .strategy = "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','global_batch':1,"
                     "'stack':[{'name':'tensor','ways':4}]}"};
     ck_assert_msg(!training_open(&taken, &inputs), "%s", taken.err.text);
-    const double fraction = taken.device.taken_by_exchanges_fraction;
+    const double fraction = taken.device.taken_by_exchanges.fraction[DL_CLASS_PRODUCT];
     double most_s = 0;
     const struct dl_template *const forward = training_priced(&taken, item(&taken, DL_ITEM_F));
     for (size_t i = 0; i < forward->n_instructions; i++)

@@ -120,7 +120,7 @@ START_TEST(slices_of_a_lockstep_group_are_its_time_and_sum_to_the_causes)
     struct step s = pipeline;
     s.launch_host_s = _i == 1 ? 0.7 : 0;
     s.send_host_s = s.launch_host_s / 2;
-    s.taken_by_sends_fraction = _i == 2 ? 0.3 : 0;
+    s.taken_by_sends = taken_alike(_i == 2 ? 0.3 : 0);
     const struct traced t = trace(s, 0);
     const uint32_t n_lockstep_groups = t.step.stages * t.step.replicas;
     const double rounding = 1e-8;

@@ -169,7 +169,7 @@ START_TEST(fused_is_as_op_by_op)
                                            .workload = UNTIED_GPT,
                                            .strategy = strategy};
     ck_assert_msg(!training_open(&training, &inputs), "%s", training.err.text);
-    training.device.taken_by_sends_fraction = 0; /* ops by themselves */
+    training.device.taken_by_sends = (struct dl_taken){{0}}; /* ops by themselves */
     const struct training_outcome outcome = play_opened("simgrid");
     for (uint32_t i = 0; i < training.lowered.n_positions; i++)
         for (int kind = 0; kind <= DL_ITEM_W; kind++) {

@@ -116,7 +116,7 @@ START_TEST(every_schedule_ends_however_it_sends)
     s.weight_s = kind->splits_backward ? 1 : 0;
     s.launch_host_s = 0.1;
     s.send_host_s = 0.05;
-    s.taken_by_sends_fraction = 0.1;
+    s.taken_by_sends = taken_alike(0.1);
     s.barrier = false;
     s.iterations = 2;
     for (s.sends = DL_SENDS_ASYNCHRONOUS; s.sends <= DL_SENDS_BLOCKING; s.sends++)

@@ -145,7 +145,7 @@ static struct step draw(const char *schedule, gsl_rng *r)
     s.send_host_s = gsl_rng_uniform_int(r, 2) ? 0.1 * gsl_rng_uniform(r) : 0;
     s.drains_at_sends = gsl_rng_uniform_int(r, 2);
     s.drains_at_end = gsl_rng_uniform_int(r, 2);
-    s.taken_by_sends_fraction = gsl_rng_uniform_int(r, 2) ? 0.3 : 0;
+    s.taken_by_sends = taken_alike(gsl_rng_uniform_int(r, 2) ? 0.3 : 0);
     s.barrier = gsl_rng_uniform_int(r, 2);
     s.iterations = 1 + (uint32_t)gsl_rng_uniform_int(r, 3);
     if (gsl_rng_uniform_int(r, 3) == 0)

@@ -217,7 +217,7 @@ START_TEST(exchanges_that_meet_nobody_take_their_own_time)
         const struct step step = {.workload = lonely[_i].workload,
                                   .software = lonely[_i].software,
                                   .system = IDEAL_SYSTEM("1e9", "1e-6"),
-                                  .device = IDEAL_DEVICE_WITH(",'taken_by_exchanges_fraction':0.25"),
+                                  .device = IDEAL_DEVICE_WITH(",'taken_by_exchanges':" TAKEN("0.25")),
                                   .head = lonely[_i].head,
                                   .stack = lonely[_i].stack};
         open_step(&t, &step);
