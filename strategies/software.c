@@ -16,7 +16,8 @@ struct options {
     struct dl_keep_code keep;
     double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes, bf16_gradient_bytes,
         bf16_zero_gradient_bytes; /* the last two 0: absent */
-    double dispatch_fraction, dispatch_between_s, dispatch_overlap_fraction, overlap_host_s, communication_fraction;
+    double dispatch_fraction, dispatch_between_s, dispatch_overlap_fraction, overlap_host_s, communication_fraction,
+        collective_units_fraction;
     double host_s_per_group_launch, linear_host_s, group_host_s, dispatch_s, collective_host_s, batch_host_s,
         send_host_s, gather_part_host_s, vector_part_host_s, collective_rank_host_s, collective_near_fraction,
         send_messages, part_moves; /* the first -1: absent */
@@ -36,7 +37,8 @@ struct options {
     struct dl_loader loader;
     struct dl_json kernels, operands, lacks, schedules;
 };
-static const struct options defaults = {.host_s_per_group_launch = -1,
+static const struct options defaults = {.collective_units_fraction = 1,
+                                        .host_s_per_group_launch = -1,
                                         .group_host_s = -1,
                                         .launches_per_kernel = 1,
                                         .gradient_bytes = 4,
@@ -178,6 +180,10 @@ static const struct dl_field fields[] = {
     {"communication_fraction", DL_NUMBER, offsetof(struct options, communication_fraction), 0, 0.9, true, NULL,
      "share of a device's units that is kept for communication: GEMMs, convolutions and attention always have the "
      "rest; 0: communication takes what the device says, while it goes on; 0 if absent"},
+    {"collective_units_fraction", DL_NUMBER, offsetof(struct options, collective_units_fraction), 0.01, 1, true, NULL,
+     "units that collectives and sends hold, over those that they hold by themselves, where software limits them "
+     "(NCCL: "
+     "max_ctas): they take that share of what the device says; 1 if absent"},
     {"drains_at_recompute", DL_BOOL, offsetof(struct options, drains_at_recompute), 0, 0, true, NULL,
      "the host waits for the device before and after each pass of a block that is recomputed as a whole; false if "
      "absent"},
@@ -434,6 +440,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .recomputes_needed = o.recomputes_needed,
                                 .weights_in_activation = o.weights_in_activation,
                                 .communication_fraction = o.communication_fraction,
+                                .collective_units_fraction = o.collective_units_fraction,
                                 .drains_at_end = o.drains_at_end};
     return DL_OK;
 }

@@ -99,6 +99,7 @@ struct dl_software {
     double dispatch_overlap_fraction; /* of a trip, that goes on beside work where trips overlap */
     double overlap_host_s;            /* of the host, for each pass of a block whose trips overlap */
     double communication_fraction;    /* of a device's units, kept for it: others are never slowed by it; 0: none */
+    double collective_units_fraction; /* of those that collectives hold by themselves, which they are limited to */
     double dispatch_between_s;        /* of the device, for a trip that leaves its node, beside dispatch_s */
     bool gathers_modules;             /* in stage 3 of ZeRO: matrices one by one, not layers */
     uint32_t gathers_ahead;           /* in stage 3 of ZeRO: layers, before the one at work is done */

@@ -119,8 +119,11 @@ static enum dl_status read_device(struct dl_session *s)
 /* What software keeps for communication is not taken by it once more. */
 static void keep_units(struct dl_session *s)
 {
-    if (s->written.communication_fraction > 0)
-        s->device.taken_by_exchanges = s->device.taken_by_sends = (struct dl_taken){{0}};
+    const double share = s->written.communication_fraction > 0 ? 0 : s->written.collective_units_fraction;
+    for (int i = 0; i < DL_N_CLASSES; i++) {
+        s->device.taken_by_exchanges.fraction[i] *= share;
+        s->device.taken_by_sends.fraction[i] *= share;
+    }
 }
 
 static enum dl_status suit_device(struct dl_session *s)

@@ -90,6 +90,24 @@ START_TEST(what_is_kept_for_communication_slows_arithmetic_alone)
 }
 END_TEST
 
+/* Half of the blocks that the library would have: half of what the device says is taken. */
+START_TEST(what_limited_collectives_take_is_less)
+{
+    struct dl_session half;
+    open_step(&half, &(struct step){.system = FAST_SYSTEM,
+                                    .device = SHARED_DEVICE,
+                                    .software = SOFTWARE(",'collective_units_fraction':0.5"),
+                                    .workload = MODEL(""),
+                                    .head = BATCH("bf16"),
+                                    .stack = "{'name':'data'}"});
+    for (int i = DL_CLASS_NONE + 1; i < DL_N_CLASSES; i++) {
+        ck_assert_double_eq(half.device.taken_by_exchanges.fraction[i], 0.25);
+        ck_assert_double_eq(half.device.taken_by_sends.fraction[i], 0.125);
+    }
+    dl_session_close(&half);
+}
+END_TEST
+
 /* Where kernels mask what lies outside of windows, they take as long as without any, and no more is asked of them. */
 START_TEST(attention_may_go_beyond_windows)
 {
@@ -298,6 +316,7 @@ int main(void)
     tcase_add_loop_test(tests, only_linear_layers_of_blocks_are_narrow, 0, 2);
     tcase_add_test(tests, casts_move_each_operand_once);
     tcase_add_test(tests, what_is_kept_for_communication_slows_arithmetic_alone);
+    tcase_add_test(tests, what_limited_collectives_take_is_less);
     tcase_add_test(tests, attention_may_go_beyond_windows);
     tcase_add_test(tests, activations_of_experts_may_be_part_of_products);
     tcase_add_loop_test(tests, what_is_done_in_fp32_moves_its_bytes_on_every_device, 0, 2);

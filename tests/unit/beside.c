@@ -1,0 +1,88 @@
+/* beside.c - what collectives and sends take from kernels on Hopper, against kernels that were timed beside blocks like
+ * NCCL's (validation/measured/beside.json). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cost/device.h"
+#include "tests/unit/measured_steps.h"
+
+enum column { KIND, KERNEL, UNITS, MARGIN, COPIED, SECONDS };
+enum { most_kernels = 64 };
+
+static void open_measured(void) { open_measured_file("beside"); }
+
+static bool is_of(const json_t *row, enum dl_kernel_class class)
+{
+    static const char *const kinds[DL_N_CLASSES][2] = {[DL_CLASS_PRODUCT] = {"product", "fp8 product"},
+                                                       [DL_CLASS_ATTENTION] = {"attention"},
+                                                       [DL_CLASS_MEMORY] = {"memory"}};
+    for (int i = 0; i < 2; i++)
+        if (kinds[class][i] && strcmp(text(row, KIND), kinds[class][i]) == 0) return true;
+    return false;
+}
+
+/* The mean of the kernel alone, before and after. */
+static double alone_s(const json_t *rows, const char *kernel)
+{
+    double sum = 0, n = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *const row = json_array_get(rows, i);
+        if (strcmp(text(row, KERNEL), kernel) || number(row, UNITS) > 0 || number(row, MARGIN) > 0) continue;
+        sum += number(row, SECONDS), n++;
+    }
+    return sum / n;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of the rate of kernels of this class, in the median, beside so many blocks that copy. */
+static double taken(enum dl_kernel_class class, double units)
+{
+    const json_t *const rows = json_object_get(measured.value, "rows");
+    double longer[most_kernels];
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(rows) && n < most_kernels; i++) {
+        const json_t *const row = json_array_get(rows, i);
+        if (!is_of(row, class) || number(row, UNITS) != units || number(row, MARGIN) > 0 || number(row, COPIED) == 0)
+            continue;
+        longer[n++] = number(row, SECONDS) / alone_s(rows, text(row, KERNEL));
+    }
+    ck_assert_uint_gt(n, 4);
+    qsort(longer, n, sizeof *longer, by_size);
+    return 1 - 2 / (longer[(n - 1) / 2] + longer[n / 2]);
+}
+
+START_TEST(hopper_loses_what_was_measured)
+{
+    static const char *const names[] = {"h100", "h200", "h800", "gh200"};
+    const double rounding = 0.0051, exchange_units = 16, send_units = 4;
+    struct dl_error err = {0};
+    struct dl_device device;
+    struct dl_json doc;
+    const char *path;
+    ck_assert(!dl_find_file("topologies/devices", "device", names[_i], arena, &path, &err) &&
+              !dl_json_load(path, arena, &doc, &err));
+    ck_assert_msg(!dl_device_read(doc, arena, &device, &err), "%s", err.text);
+    for (int i = DL_CLASS_NONE + 1; i < DL_N_CLASSES; i++) {
+        const enum dl_kernel_class class = (enum dl_kernel_class)i;
+        ck_assert_double_eq_tol(device.taken_by_exchanges.fraction[i], taken(class, exchange_units), rounding);
+        ck_assert_double_eq_tol(device.taken_by_sends.fraction[i], taken(class, send_units), rounding);
+    }
+    json_decref(doc.value);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("beside");
+    TCase *const tests = tcase_create("beside");
+    tcase_add_checked_fixture(tests, open_measured, close_measured);
+    tcase_add_loop_test(tests, hopper_loses_what_was_measured, 0, 4);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
