@@ -1,6 +1,5 @@
 /* blind_steps.c - steps of models that were predicted before they were timed on an H200, in six rounds
  * (validation/measured/blind_steps.json, which has these models). */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,16 +110,6 @@ static struct figures predicted(const json_t *row)
     return out;
 }
 
-struct mean {
-    double sum, n;
-};
-
-static void add_error(struct mean *m, double got, double wanted)
-{
-    m->sum += fabs(got / wanted - 1);
-    m->n++;
-}
-
 /* Predicted once they were 5.6, 7.2, 4.9, 3.5, 6.2 and 5.9 % off: groups of RegNets had not been timed, and compiled
  * models of transformers build masks. Where the host sets the pace only memory is compared. */
 START_TEST(each_round_takes_what_was_measured)
@@ -142,8 +131,8 @@ START_TEST(each_round_takes_what_was_measured)
             add_error(&step, got.step_s, number(row, STEP_S));
     }
     ck_assert_double_ge(step.n, wanted[_i].least_steps);
-    ck_assert_double_le(step.sum / step.n, wanted[_i].most_mean);
-    ck_assert_double_le(memory.sum / memory.n, wanted[_i].most_memory);
+    ck_assert_double_le(mean_of(&step), wanted[_i].most_mean);
+    ck_assert_double_le(mean_of(&memory), wanted[_i].most_memory);
 }
 END_TEST
 

@@ -1,5 +1,4 @@
 /* hpc_steps.c - steps of CosmoFlow and DeepCAM against what an H200 took (validation/measured/hpc_steps.json). */
-#include <math.h>
 #include <string.h>
 
 #include "tests/training_runs.h"
@@ -43,16 +42,10 @@ static bool is_usual(const json_t *row)
            strcmp(text(row, WORKLOAD), "cosmoflow-0.7");
 }
 
-struct mean {
-    double sum, n;
-};
-
 static void add(struct mean *m, double got, double wanted, double most, size_t row)
 {
-    const double error = got / wanted - 1;
-    ck_assert_msg(fabs(error) <= most, "row %zu: off by %.1f %%", row, 100 * error);
-    m->sum += fabs(error);
-    m->n++;
+    ck_assert_msg(error_of(got, wanted) <= most, "row %zu: off by %.1f %%", row, 100 * (got / wanted - 1));
+    add_error(m, got, wanted);
 }
 
 START_TEST(steps_take_what_was_measured)
@@ -69,10 +62,10 @@ START_TEST(steps_take_what_was_measured)
             add(&steps, got.step_s, number(row, STEP_S), 0.1, i);
     }
     ck_assert_double_ge(steps.n, 7);
-    ck_assert_double_le(steps.sum / steps.n, 0.05);
-    ck_assert_double_le(usual.sum / usual.n, 0.06);
-    ck_assert_double_le(others.sum / others.n, 0.25);
-    ck_assert_double_le(memory.sum / memory.n, 0.04);
+    ck_assert_double_le(mean_of(&steps), 0.05);
+    ck_assert_double_le(mean_of(&usual), 0.06);
+    ck_assert_double_le(mean_of(&others), 0.25);
+    ck_assert_double_le(mean_of(&memory), 0.04);
 }
 END_TEST
 

@@ -1,5 +1,4 @@
 /* jax_steps.c - gradients by programs of XLA against what an H200 took (validation/measured/jax_steps.json). */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,19 +61,17 @@ START_TEST(gradients_take_what_was_measured)
 {
     const struct bounds *const b = &bounds[_i];
     const json_t *const rows = json_object_get(measured.value, "rows");
-    double sum = 0;
-    size_t n = 0;
+    struct mean mean = {0};
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *const row = json_array_get(rows, i);
         if (strcmp(text(row, RECOMPUTE), b->recompute) || strcmp(text(row, PRECISION), b->precision)) continue;
-        const double error = predicted_s(row) / number(row, GRADIENTS_S) - 1;
-        ck_assert_msg(fabs(error) <= b->most, "row %zu, %s in %s: off by %.1f %%", i, text(row, MODEL),
-                      text(row, PRECISION), 100 * error);
-        sum += fabs(error);
-        n++;
+        const double got_s = predicted_s(row), wanted_s = number(row, GRADIENTS_S);
+        ck_assert_msg(error_of(got_s, wanted_s) <= b->most, "row %zu, %s in %s: %g s predicted", i, text(row, MODEL),
+                      text(row, PRECISION), got_s);
+        add_error(&mean, got_s, wanted_s);
     }
-    ck_assert_uint_eq(n, 4);
-    ck_assert_double_le(sum / (double)n, b->mean);
+    ck_assert_double_eq(mean.n, 4);
+    ck_assert_double_le(mean_of(&mean), b->mean);
 }
 END_TEST
 

@@ -2,6 +2,8 @@
 #ifndef DL_TESTS_MEASURED_STEPS_H
 #define DL_TESTS_MEASURED_STEPS_H
 
+#include <math.h>
+
 #include "sim/core/files.h"
 #include "tests/unit/suite.h"
 
@@ -31,5 +33,20 @@ static inline const char *text(const json_t *row, int column)
 {
     return json_string_value(json_array_get(row, (size_t)column));
 }
+
+static inline double error_of(double got, double wanted) { return fabs(got / wanted - 1); }
+
+/* Of errors, whatever their signs. */
+struct mean {
+    double sum, n;
+};
+
+static inline void add_error(struct mean *m, double got, double wanted)
+{
+    m->sum += error_of(got, wanted);
+    m->n++;
+}
+
+static inline double mean_of(const struct mean *m) { return m->sum / m->n; }
 
 #endif

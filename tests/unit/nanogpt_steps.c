@@ -1,6 +1,5 @@
 /* nanogpt_steps.c - GPT as minGPT and nanoGPT write it, cast to bf16 or under autocast, against what an H200 took
  * (validation/measured/nanogpt_steps.json). */
-#include <math.h>
 #include <string.h>
 
 #include "tests/training_runs.h"
@@ -46,9 +45,9 @@ START_TEST(steps_take_what_was_measured)
             strcmp(text(row, SOFTWARE), "pytorch-compiled") == 0 && strcmp(text(row, ATTENTION), "unfused") == 0;
         double step_s, peak_bytes;
         predict(row, &step_s, &peak_bytes);
-        ck_assert_msg(fabs(step_s / number(row, STEP_S) - 1) <= most, "row %zu: %g s predicted", i, step_s);
+        ck_assert_msg(error_of(step_s, number(row, STEP_S)) <= most, "row %zu: %g s predicted", i, step_s);
         if (compiled_scores) continue;
-        ck_assert_msg(fabs(peak_bytes / number(row, PEAK_BYTES) - 1) <= most_bytes, "row %zu: %g bytes", i, peak_bytes);
+        ck_assert_msg(error_of(peak_bytes, number(row, PEAK_BYTES)) <= most_bytes, "row %zu: %g bytes", i, peak_bytes);
     }
 }
 END_TEST
