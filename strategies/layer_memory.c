@@ -260,13 +260,31 @@ static enum dl_status hold_frozen(struct dl_stack *top, const struct dl_event *a
     return ev.parameters_inside + ev.parameters_outside > 0 ? dl_emit(top, &ev, err) : DL_OK;
 }
 
+double dl_gradient_copy_bytes(const struct dl_setting *s)
+{
+    const bool are_others = dl_gradient_bytes(s) > dl_precision_bytes(s->precision);
+    return s->streams_weights || !are_others ? 0 : s->software->backward_gradient_bytes;
+}
+
+static enum dl_status alloc_gradient_copies(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    const double each = dl_gradient_copy_bytes(dl_stack_setting(top));
+    return alloc_by_parameters(top, DL_TENSOR_GRADIENT_COPIES, at, each, err);
+}
+
+/* What the last backward of the step before has left. */
+static enum dl_status hold_gradient_copies(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    return dl_stack_setting(top)->software->backward_gradients_stay ? alloc_gradient_copies(top, at, err) : DL_OK;
+}
+
 enum dl_status dl_emit_held(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(top);
     const struct dl_software *const software = s->software;
     if (hold_input(top, at, err) || hold_deferred(top, at, err) || s->streams_weights) return err->status;
     if (alloc_by_parameters(top, DL_TENSOR_PARAMETERS, at, dl_held_bytes(s, at->layer), err) ||
-        hold_frozen(top, at, err) ||
+        hold_frozen(top, at, err) || hold_gradient_copies(top, at, err) ||
         alloc_by_parameters(top, DL_TENSOR_OPTIMIZER, at, dl_optimizer_state_bytes(s), err))
         return err->status;
     return software->gradients_persist ? dl_emit_gradients(top, at, err) : DL_OK;
@@ -289,20 +307,6 @@ enum dl_status dl_emit_entered(struct dl_stack *top, const struct dl_event *at, 
     return s->software->gradients_persist ? DL_OK : dl_emit_gradients(top, &of_weights, err);
 }
 
-double dl_gradient_copy_bytes(const struct dl_setting *s)
-{
-    const bool are_others = dl_gradient_bytes(s) > dl_precision_bytes(s->precision);
-    return s->streams_weights || !are_others ? 0 : s->software->backward_gradient_bytes;
-}
-
-/* For weights the last that a backward does in a layer. */
-static enum dl_status alloc_gradient_copies(struct dl_stack *top, const struct dl_event *of_weights,
-                                            struct dl_error *err)
-{
-    const double each = dl_gradient_copy_bytes(dl_stack_setting(top));
-    return alloc_by_parameters(top, DL_TENSOR_GRADIENT_COPIES, of_weights, each, err);
-}
-
 enum dl_status dl_emit_left(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
 {
     const bool streams = dl_stack_setting(top)->streams_weights;
@@ -312,6 +316,7 @@ enum dl_status dl_emit_left(struct dl_stack *top, const struct dl_event *at, str
     if (at->pass != DL_BACKWARD) return DL_OK;
     if (dl_slices_kept(dl_stack_setting(top), at->layer) && dl_emit_free(top, DL_TENSOR_SLICED, at, err))
         return err->status;
+    /* For weights the last that a backward does in a layer. */
     if (dl_emit_free(top, DL_TENSOR_PASSING, at, err) || alloc_gradient_copies(top, &of_weights, err) ||
         dl_emit_free(top, DL_TENSOR_SAVED, at, err) ||
         (at->layer->saved.scores_bytes > 0 && dl_emit_free(top, DL_TENSOR_SCORES, at, err)))

@@ -122,11 +122,12 @@ enum dl_status dl_lower_forward(struct dl_sink *s, const struct dl_position *p, 
     return DL_OK;
 }
 
-/* They are added to those that accumulate when a backward is over. */
-static void free_gradient_copies(struct dl_sink *s, const struct dl_position *p)
+/* They are added to those that accumulate when a backward is over, and freed there or where the next one begins. */
+static void free_gradient_copies(struct dl_sink *s, const struct dl_position *p, bool at_begin)
 {
+    const struct dl_setting *const setting = &s->request->job->setting;
     struct dl_template *const into = s->weights ? s->weights : s->into;
-    if (dl_gradient_copy_bytes(&s->request->job->setting) == 0) return;
+    if (dl_gradient_copy_bytes(setting) == 0 || at_begin != setting->software->backward_gradients_stay) return;
     for (size_t i = p->first_layer; i < p->end_layer; i++)
         dl_memory_ops_add(&into->memory, (struct dl_memory_op){.frees = true,
                                                                .tensor = DL_TENSOR_GRADIENT_COPIES,
@@ -136,11 +137,12 @@ static void free_gradient_copies(struct dl_sink *s, const struct dl_position *p)
 
 enum dl_status dl_lower_backward(struct dl_sink *s, const struct dl_position *p, bool last_micro, struct dl_error *err)
 {
+    free_gradient_copies(s, p, true);
     for (size_t i = p->end_layer; i-- > p->first_layer;) {
         const struct place at = backward_place(s, p, i, last_micro, s->weights != NULL);
         if (lower_layer(s, DL_BACKWARD, &at, err)) return err->status;
     }
     dl_sink_end_buckets(s);
-    free_gradient_copies(s, p);
+    free_gradient_copies(s, p, false);
     return DL_OK;
 }

@@ -27,7 +27,7 @@ struct options {
         drains_at_recompute, recomputes_needed, weights_in_activation, drains_at_end, dropout, gathers_stage_2,
         gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks, keeps_fragments,
         flat_gathers, waits_for_scatters, waits_for_collectives, gathers_modules, casts_gathered, projections_apart,
-        fused_optimizer, gathers_key_heads, unfused_wide_groups;
+        fused_optimizer, gathers_key_heads, unfused_wide_groups, backward_gradients_stay;
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gather_launches, gemm_workspaces,
@@ -314,6 +314,9 @@ static const struct dl_field fields[] = {
     {"backward_gradient_bytes", DL_NUMBER, offsetof(struct options, backward_gradient_bytes), 0, 8, true, NULL,
      "per parameter, of gradients as a backward makes them, beside wider ones that accumulate; 0 if absent"},
     {"bucket_copy_bytes", DL_NUMBER, offsetof(struct options, bucket_copy_bytes), 0, 8, true, NULL,
+    {"backward_gradients_stay", DL_BOOL, offsetof(struct options, backward_gradients_stay), 0, 0, true, NULL,
+     "these are freed where the next backward begins, so that they are beside what forwards keep; else when their "
+     "backward is over; false if absent"},
      "per parameter, of buckets that these are copied into without ZeRO; 0 if absent"},
 };
 
@@ -421,6 +424,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .deferred_head_gradients = o.deferred_head_gradients,
                                 .backward_gradient_bytes = o.backward_gradient_bytes,
                                 .bucket_copy_bytes = o.bucket_copy_bytes,
+                                .backward_gradients_stay = o.backward_gradients_stay,
                                 .scatters_sends = o.scatters_sends,
                                 .gathers_outputs = o.gathers_outputs,
                                 .parts_have_shapes = o.parts_have_shapes,

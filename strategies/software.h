@@ -110,6 +110,7 @@ struct dl_software {
     double logit_workspace_bytes; /* of each logit in the backward of the loss, beside what is saved and its gradient */
     double pure_logit_workspace_bytes; /* the same of a model whose parameters are as narrow as its products */
     double backward_gradient_bytes;    /* per parameter, of gradients as a backward makes them, if others accumulate */
+    bool backward_gradients_stay;      /* until the next backward begins; else they are freed when theirs is over */
     double bucket_copy_bytes;          /* per parameter, of buckets that these are copied into, without ZeRO */
     double outside_bytes;              /* of a device, beside the allocator: context, libraries, communicators */
     double launch_queue;               /* launches that wait for a device at most; 0: what that holds is not counted */

@@ -48,8 +48,8 @@ static const uint64_t seed = 22;
 /* Hosts wait where something comes, not where it goes. */
 #define RECEIVES                                                                                                       \
     "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':5e-6,'attention':'flash',"                     \
-    "'drains_at_receives':true,'waits_for_collectives':true,'bf16_zero_gradient_bytes':2,'flat_gathers':true,'launch_" \
-    "queue':100}"
+    "'drains_at_receives':true,'waits_for_collectives':true,'bf16_zero_gradient_bytes':2,'flat_gathers':true,"         \
+    "'backward_gradient_bytes':2,'backward_gradients_stay':true,'launch_queue':100}"
 /* Slow enough, and drawing so much, that its clock falls. */
 #define HOT_DEVICE                                                                                                     \
     "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'fp32':1e13,'fp16':1e13},"     \

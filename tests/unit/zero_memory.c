@@ -146,12 +146,34 @@ START_TEST(gradients_of_a_backward_are_beside_wider_ones)
 }
 END_TEST
 
+/* Those of the step before are there at its begin, go where a backward begins, and are all there at its end. */
+START_TEST(gradients_of_a_backward_may_stay_until_the_next)
+{
+    struct dl_session t;
+    open_step(&t, &(struct step){.software = "{'schema':'dlsim/software/1','source':'a test','attention':'flash',"
+                                             "'gradient_bytes':4,'backward_gradient_bytes':2,"
+                                             "'backward_gradients_stay':true}",
+                                 .workload = FOUR_BLOCKS,
+                                 .head = HEAD ",'precision':'bf16'",
+                                 .stack = "{'name':'data'}"});
+    const struct dl_memory_ops *const ops = &item(&t, DL_ITEM_B)->memory;
+    const double all = 2 * dl_model_parameters(&t.model);
+    check_close("held", sum_of_allocs(&t.lowered.programs[0].begin, DL_TENSOR_GRADIENT_COPIES), all, exactly);
+    check_close("made", sum_of_allocs(ops, DL_TENSOR_GRADIENT_COPIES), all, exactly);
+    ck_assert_uint_eq(n_ops(ops, DL_TENSOR_GRADIENT_COPIES, true), n_ops(ops, DL_TENSOR_GRADIENT_COPIES, false));
+    for (size_t i = 0; i < ops->n; i++)
+        ck_assert(ops->items[i].tensor != DL_TENSOR_GRADIENT_COPIES || !ops->items[i].frees || ops->items[i].at == 0);
+    dl_session_close(&t);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("zero_memory");
     tcase_add_loop_test(tests, what_is_there_for_a_while_is_what_travels, 0, DL_COUNT(cases));
     tcase_add_loop_test(tests, what_travels_packed_is_there_where_it_comes, 0, 4);
     tcase_add_loop_test(tests, gradients_of_a_backward_are_beside_wider_ones, 0, 2);
+    tcase_add_test(tests, gradients_of_a_backward_may_stay_until_the_next);
     tcase_add_loop_test(tests, narrow_copies_are_whole_while_a_layer_works, 0, 2);
     Suite *const suite = suite_create("zero_memory");
     suite_add_tcase(suite, tests);
