@@ -110,8 +110,9 @@ static const struct dl_field fields[] = {
      "in stage 3 of ZeRO: elements moved per parameter after it is gathered (copied out of what all ranks sent); 0 if "
      "absent"},
     {"casts_gathered", DL_BOOL, offsetof(struct options, casts_gathered), 0, 0, true, NULL,
-     "parameters are kept in fp32 and gathered in the precision of products: kernels see no casts (rules with numbers "
-     "\"pure\" hold); false if absent"},
+     "where ZeRO gathers parameters for their layers: these are kept in fp32 and gathered in the precision of "
+     "products: kernels see no casts "
+     "(rules with numbers \"pure\" hold); false if absent"},
     {"offload_blocks", DL_BOOL, offsetof(struct options, offload_blocks), 0, 0, true, NULL,
      "no kernel overlaps with copies of activations to or from the host, nor in stage 3 with sums for the update "
      "there; false if absent"},
@@ -313,10 +314,10 @@ static const struct dl_field fields[] = {
      "of each device, not in the peak: context, libraries, communicators; 0 if absent"},
     {"backward_gradient_bytes", DL_NUMBER, offsetof(struct options, backward_gradient_bytes), 0, 8, true, NULL,
      "per parameter, of gradients as a backward makes them, beside wider ones that accumulate; 0 if absent"},
-    {"bucket_copy_bytes", DL_NUMBER, offsetof(struct options, bucket_copy_bytes), 0, 8, true, NULL,
     {"backward_gradients_stay", DL_BOOL, offsetof(struct options, backward_gradients_stay), 0, 0, true, NULL,
      "these are freed where the next backward begins, so that they are beside what forwards keep; else when their "
      "backward is over; false if absent"},
+    {"bucket_copy_bytes", DL_NUMBER, offsetof(struct options, bucket_copy_bytes), 0, 8, true, NULL,
      "per parameter, of buckets that these are copied into without ZeRO; 0 if absent"},
 };
 
@@ -423,8 +424,8 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .own_workspace_bytes = o.own_workspace_bytes,
                                 .deferred_head_gradients = o.deferred_head_gradients,
                                 .backward_gradient_bytes = o.backward_gradient_bytes,
-                                .bucket_copy_bytes = o.bucket_copy_bytes,
                                 .backward_gradients_stay = o.backward_gradients_stay,
+                                .bucket_copy_bytes = o.bucket_copy_bytes,
                                 .scatters_sends = o.scatters_sends,
                                 .gathers_outputs = o.gathers_outputs,
                                 .parts_have_shapes = o.parts_have_shapes,

@@ -64,7 +64,7 @@ struct dl_software {
     bool gathers_stage_2;          /* parameters layer by layer in the forward, as stage 3, kept for the backward */
     double scatter_moves;          /* and in stage 3, which is other code of the same software */
     double gather_moves;           /* elements moved for each parameter that stage 3 has gathered */
-    bool casts_gathered;           /* kernels see parameters as narrow as products, though they are kept in fp32 */
+    bool casts_gathered;           /* by ZeRO for a layer: as narrow as products, though they are kept in fp32 */
     struct dl_keep_code keep;      /* of blocks, for their backward */
     bool offload_blocks;           /* kernels wait for copies of activations, and for sums that go to the host */
     double new_memory_bytes_per_s; /* of copies to it, where the host gets it anew for each; 0: it keeps it */

@@ -139,12 +139,11 @@ START_TEST(parameters_are_moved_after_they_are_gathered)
 }
 END_TEST
 
-static double forward_s(const char *software)
+static double forward_s(const char *software, const char *stack)
 {
     struct dl_session t;
     double sum = 0;
-    open_step(&t,
-              &(struct step){.software = software, .workload = FOUR_BLOCKS, .head = BATCH, .stack = ZERO("'stage':3")});
+    open_step(&t, &(struct step){.software = software, .workload = FOUR_BLOCKS, .head = BATCH, .stack = stack});
     const struct dl_template *const forward = item(&t, DL_ITEM_F);
     for (size_t i = 0; i < forward->n_instructions; i++) sum += forward->instructions[i].device_s;
     dl_session_close(&t);
@@ -156,9 +155,16 @@ START_TEST(kernels_see_gathered_parameters_as_they_are_cast)
 {
 #define SOFTWARE(kernels) "{'schema':'dlsim/software/1','source':'a test'" kernels "}"
 #define SLOW_IF_MIXED ",'kernels':[{'operation':'residual','launches':1,'moves':10,'numbers':'mixed'}]"
-    const double plain_s = forward_s(SOFTWARE(""));
-    ck_assert_double_gt(forward_s(SOFTWARE(SLOW_IF_MIXED)), plain_s);
-    ck_assert_double_eq(forward_s(SOFTWARE(SLOW_IF_MIXED ",'casts_gathered':true")), plain_s);
+#define CASTS SLOW_IF_MIXED ",'casts_gathered':true"
+#define CASTS_AT_2 CASTS ",'gathers_stage_2':true"
+    static const char *const stacks[] = {ZERO("'stage':3"), ZERO("'stage':2"), ZERO("'stage':1"), "{'name':'data'}"};
+    const bool gathers = _i == 0, gathers_at_2 = _i <= 1;
+    const double plain_s = forward_s(SOFTWARE(""), stacks[_i]);
+    ck_assert_double_gt(forward_s(SOFTWARE(SLOW_IF_MIXED), stacks[_i]), plain_s);
+    ck_assert_double_eq(forward_s(SOFTWARE(CASTS), stacks[_i]),
+                        gathers ? plain_s : forward_s(SOFTWARE(SLOW_IF_MIXED), stacks[_i]));
+    ck_assert_double_eq(forward_s(SOFTWARE(CASTS_AT_2), stacks[_i]),
+                        gathers_at_2 ? plain_s : forward_s(SOFTWARE(SLOW_IF_MIXED), stacks[_i]));
 }
 END_TEST
 
@@ -230,7 +236,7 @@ int main(void)
     tcase_add_test(tests, quantised_parameters_are_converted_before_each_use);
     tcase_add_test(tests, gradients_are_moved_before_they_are_scattered);
     tcase_add_test(tests, parameters_are_moved_after_they_are_gathered);
-    tcase_add_test(tests, kernels_see_gathered_parameters_as_they_are_cast);
+    tcase_add_loop_test(tests, kernels_see_gathered_parameters_as_they_are_cast, 0, 4);
     tcase_add_test(tests, packing_is_booked_as_data);
     tcase_add_loop_test(tests, memory_is_what_is_cut_gathered_and_kept, 0, 8);
     suite_add_tcase(suite, tests);

@@ -29,7 +29,7 @@ static const char *strategy_of(const json_t *row)
     return dl_arena_format(arena,
                            "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a row\",\"workload\":\"none\","
                            "\"precision\":\"%s\",\"recompute\":\"%s\",\"global_batch\":%.0f,\"microbatch\":%.0f,"
-                           "\"stack\":[]}",
+                           "\"stack\":[{\"name\":\"data\"},{\"name\":\"zero\",\"stage\":3}]}",
                            text(row, PRECISION), text(row, RECOMPUTE), number(row, SAMPLES), number(row, SAMPLES));
 }
 
