@@ -13,6 +13,8 @@ import torch
 import triton
 import triton.language as tl
 
+from timing import cold_seconds
+
 CALLS = 15
 NORMS = ((8192, 8, 512), (16384, 8, 512), (32768, 8, 512), (8192, 8, 1024), (8192, 4, 1024), (8192, 1, 2048),
          (16384, 1, 5120))
@@ -59,18 +61,7 @@ def norm_backward(x, w, dy, dx, dw, inverse, stride, n_rows, n, rows_each, BLOCK
 
 
 def seconds(call):
-    call()
-    cold, times = torch.empty(256 << 20, dtype=torch.int8, device="cuda"), []
-    for _ in range(CALLS):
-        cold.zero_()
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda._sleep(200000)
-        start.record()
-        call()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(start.elapsed_time(end) * 1e-3)
-    return float(f"{sorted(times)[CALLS // 2]:.4g}")
+    return float(f"{cold_seconds(call, CALLS):.4g}")
 
 
 def random(*shape, dtype=torch.bfloat16):

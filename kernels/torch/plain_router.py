@@ -11,6 +11,8 @@ import sys
 
 import torch
 
+from timing import cold_seconds
+
 CALLS, SCALE, TINY = 10, 2.5, 1e-20
 SHAPES = ((8192, 128, 6), (32768, 128, 6), (8192, 512, 22), (4096, 512, 22))
 
@@ -64,17 +66,7 @@ def seconds(call):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         call()
-    cold, times = torch.empty(256 << 20, dtype=torch.int8, device="cuda"), []
-    for _ in range(CALLS):
-        cold.zero_()
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda._sleep(200000)
-        start.record()
-        graph.replay()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(start.elapsed_time(end) * 1e-3)
-    return sorted(times)[CALLS // 2]
+    return cold_seconds(graph.replay, CALLS)
 
 
 def row(tokens, experts, k):

@@ -73,6 +73,22 @@ def timed(make, loaded):
     return statistics.median(times), (max(times) - min(times)) / statistics.median(times)
 
 
+def cold_seconds(call, calls):
+    """The median of so many calls, each after other bytes have filled the cache, and queued so that no launch shows."""
+    call()
+    cold, times = torch.empty(256 << 20, dtype=torch.int8, device="cuda"), []
+    for _ in range(calls):
+        cold.zero_()
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda._sleep(200000)
+        start.record()
+        call()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end) * 1e-3)
+    return sorted(times)[calls // 2]
+
+
 class Table:
     every = []
 
