@@ -116,11 +116,17 @@ START_TEST(software_accumulates_what_it_does)
         const char *software;
         int stages;
         bool shards;
-    } cases[] = {{"deepspeed-2021", 1, true}, {"megatron-deepspeed", 1, true},
-                 {"megatron-core", 1, true},  {"megatron-core", 2, true},
-                 {"fsdp", 1, true},           {"fsdp", 2, false},
-                 {"llama3", 2, false},        {"megascale", 2, false},
-                 {"ideal", 1, true},          {"llm-foundry-fsdp", 1, true}};
+    } cases[] = {{"deepspeed-2021", 1, true},
+                 {"megatron-deepspeed", 1, true},
+                 {"megatron-core", 1, true},
+                 {"megatron-core", 2, true},
+                 {"fsdp", 1, true},
+                 {"fsdp", 2, false},
+                 {"llama3", 2, false},
+                 {"megascale", 2, false},
+                 {"ideal", 1, true},
+                 {"llm-foundry-fsdp", 1, true},
+                 {"deepspeed-transformers", 1, true}};
     for (size_t i = 0; i < DL_COUNT(cases); i++)
         for (int stage = 2; stage <= 3; stage++) {
             const struct law_case c = {
