@@ -106,17 +106,8 @@ static enum dl_status load_timed(struct dl_session *s)
     return DL_OK;
 }
 
-static enum dl_status read_device(struct dl_session *s)
-{
-    const struct dl_input given = s->request.device;
-    const struct dl_json node = dl_json_member(s->machine.system_doc, "node", s->arena);
-    const struct dl_want want = {DL_DEVICES, "device",
-                                 dl_given_or(given, s->machine.system_doc, s->machine.topology->node.device), "device",
-                                 dl_place_of_name(given.name, node, "device", s->arena)};
-    return load_device(s, &want) ? s->err.status : load_timed(s);
-}
-
-/* What software keeps for communication is not taken by it once more. */
+/* What software keeps for communication is not taken by it once more. Only of a device that was just read: that of
+ * another session has lost it there. */
 static void keep_units(struct dl_session *s)
 {
     const double share = s->written.communication_fraction > 0 ? 0 : s->written.collective_units_fraction;
@@ -126,10 +117,21 @@ static void keep_units(struct dl_session *s)
     }
 }
 
+static enum dl_status read_device(struct dl_session *s)
+{
+    const struct dl_input given = s->request.device;
+    const struct dl_json node = dl_json_member(s->machine.system_doc, "node", s->arena);
+    const struct dl_want want = {DL_DEVICES, "device",
+                                 dl_given_or(given, s->machine.system_doc, s->machine.topology->node.device), "device",
+                                 dl_place_of_name(given.name, node, "device", s->arena)};
+    if (load_device(s, &want)) return s->err.status;
+    keep_units(s);
+    return load_timed(s);
+}
+
 static enum dl_status suit_device(struct dl_session *s)
 {
     const enum dl_precision precision = s->job.setting.precision;
-    keep_units(s);
     dl_job_suit_machine(&s->job, &s->device, s->machine.topology);
     if (dl_device_supports(&s->device, precision)) return DL_OK;
     return dl_fail(&s->err, DL_IMPOSSIBLE, dl_json_member(s->strategy_doc, "precision", s->arena).where,

@@ -9,7 +9,7 @@
 #include "tests/unit/suite.h"
 
 /* Hashed routes over nodes, pipelines and ZeRO; experts; adaptive routes; code of models that goes by precision;
- * adapters. */
+ * adapters; collectives that software gives fewer units. */
 static const struct {
     const char *system, *workload, *software;
     uint64_t devices, global_batch;
@@ -19,6 +19,7 @@ static const struct {
     {"dgx-h100", "switch-base", NULL, 8, 16, {NULL}},
     {"frontier", "gpt-1.7b", NULL, 16, 32, {NULL}},
     {"dgx-h100", "tinyllama-1.1b", "pytorch-eager", 8, 16, {NULL}},
+    {"dgx-h100", "tinyllama-1.1b", "mlperf-megatron", 8, 16, {NULL}},
     {"dgx-h100", "tinyllama-1.1b", NULL, 8, 16, {"stack.lora.rank=8", "stack.lora.targets=[\"qkv\", \"fc2\"]"}}};
 enum { n_points = 24 };
 
