@@ -47,11 +47,17 @@ static const char *kernel_words(const struct dl_told_step *t, const struct dl_wo
                            100 * b->share, b->is_by_flop ? "peak" : "memory bandwidth", dl_ground_name(i->ground));
 }
 
+void dl_cite_taken(const struct dl_told_step *t)
+{
+    dl_explain_cite_below(t->e, below(t, t->of->device_doc, "taken_by_exchanges"));
+    dl_explain_cite(t->e, below(t, t->of->software_doc, "collective_units_fraction"));
+}
+
 /* What is none: copies to the host and its updates, and what collectives take from kernels beside them. */
 static void cite_other(const struct dl_told_step *t, enum dl_cause cause)
 {
     if (cause == DL_CAUSE_OFFLOAD) dl_explain_cite_below(t->e, below(t, below(t, t->of->system_doc, "node"), "host"));
-    if (cause == DL_CAUSE_INTERFERENCE) dl_explain_cite_below(t->e, below(t, t->of->device_doc, "taken_by_exchanges"));
+    if (cause == DL_CAUSE_INTERFERENCE) dl_cite_taken(t);
 }
 
 /* The figures of the device's model are told once. */

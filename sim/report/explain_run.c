@@ -136,8 +136,8 @@ static void tell_rest(struct dl_told_step *t, enum dl_cause cause, double rest_s
     const size_t before = t->e->n_terms;
     dl_tell_difference(t, cause, rest_s, words_of(t, cause, rest_s));
     if (cause != DL_CAUSE_INTERFERENCE || t->e->n_terms == before) return;
-    dl_explain_cite_below(t->e, dl_json_member(t->of->device_doc, "taken_by_exchanges", t->e->arena));
-    dl_explain_cite_below(t->e, dl_json_member(t->of->device_doc, "taken_by_sends", t->e->arena));
+    dl_cite_taken(t);
+    if (t->n_stages > 1) dl_explain_cite_below(t->e, below(t, t->of->device_doc, "taken_by_sends"));
 }
 
 static void tell_cause(struct dl_told_step *t, enum dl_cause cause)

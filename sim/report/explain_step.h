@@ -29,6 +29,8 @@ void dl_tell_difference(const struct dl_told_step *t, enum dl_cause cause, doubl
 
 /* explain_kernels.c */
 void dl_tell_kernel(struct dl_told_step *t, const struct dl_work_line *line);
+/* What collectives take from kernels beside them, by the device and by the software that limits them. */
+void dl_cite_taken(const struct dl_told_step *t);
 
 /* explain_calls.c: a collective of ranks in lockstep, one over replicas, and all messages between stages. */
 void dl_tell_in_step(struct dl_told_step *t, const struct dl_work_line *line);
