@@ -77,7 +77,7 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
                                  .host_s = ev->is_replayed ? 0 : launching_s / n_parts,
                                  .flop = flop / n_parts,
                                  .bytes = priced->bytes / n_parts,
-                                 .kernel = dl_kernel_class(&ev->kernel),
+                                 .kernel = dl_class_of_kernel(&ev->kernel),
                                  .ground = priced->price.ground};
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
         one.counted_flop[count] = dl_counted_flop(&ev->kernel, one.flop, (enum dl_flop_count)count);

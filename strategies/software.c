@@ -183,8 +183,7 @@ static const struct dl_field fields[] = {
      "rest; 0: communication takes what the device says, while it goes on; 0 if absent"},
     {"collective_units_fraction", DL_NUMBER, offsetof(struct options, collective_units_fraction), 0.01, 1, true, NULL,
      "units that collectives and sends hold, over those that they hold by themselves, where software limits them "
-     "(NCCL: "
-     "max_ctas): they take that share of what the device says; 1 if absent"},
+     "(NCCL: max_ctas): they take that share of what the device says; 1 if absent"},
     {"drains_at_recompute", DL_BOOL, offsetof(struct options, drains_at_recompute), 0, 0, true, NULL,
      "the host waits for the device before and after each pass of a block that is recomputed as a whole; false if "
      "absent"},

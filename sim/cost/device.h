@@ -33,10 +33,10 @@ struct dl_device {
     const struct dl_device *chip;         /* that device, see dl_device_take_chip; NULL: not asked */
     const struct dl_power *power;         /* NULL: what it draws is not known */
     double launch_s;                      /* least time between the starts of two kernels on the device */
-    struct dl_taken taken_by_exchanges,
-        taken_by_sends;            /* from kernels, while a collective or a pipeline send goes on */
-    double older_kernels_fraction; /* of the rate of its own kernels, by those for the generation before it */
-    double gemm_workspace_bytes;   /* that libraries want for its products, kept by each caller; 0: not known */
+    struct dl_taken taken_by_exchanges;   /* from kernels, while a collective goes on */
+    struct dl_taken taken_by_sends;       /* the same of a pipeline send */
+    double older_kernels_fraction;        /* of the rate of its own kernels, by those for the generation before it */
+    double gemm_workspace_bytes;          /* that libraries want for its products, kept by each caller; 0: not known */
 };
 
 struct dl_price {

@@ -24,7 +24,7 @@ enum dl_status dl_taken_read(struct dl_json object, struct dl_arena *arena, stru
 }
 
 /* Scans have kinds of memory passes, but wait for the products inside them. */
-enum dl_kernel_class dl_kernel_class(const struct dl_kernel *k)
+enum dl_kernel_class dl_class_of_kernel(const struct dl_kernel *k)
 {
     switch (k->kind) {
     case DL_KERNEL_GEMM:

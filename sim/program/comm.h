@@ -26,10 +26,14 @@ enum dl_cause {
     DL_N_CAUSES,
 };
 const char *dl_cause_name(enum dl_cause cause);
+/* Whether what the device does then are kernels of the model or its optimizer. */
+static inline bool dl_cause_is_kernels(enum dl_cause cause)
+{
+    return cause == DL_CAUSE_COMPUTE || cause == DL_CAUSE_RECOMPUTE || cause == DL_CAUSE_OPTIMIZER;
+}
 
-/* What a kernel needs, and so how much of it a collective beside it takes: matrix products and convolutions are cut
- * into waves that fill all units of a device; blocks of attention go to whichever unit is free; others wait for memory.
- */
+/* Kinds of kernels that lose differently much to a collective beside them: matrix products and convolutions, fused
+ * attention and scans, and what moves data. */
 enum dl_kernel_class { DL_CLASS_NONE, DL_CLASS_PRODUCT, DL_CLASS_ATTENTION, DL_CLASS_MEMORY, DL_N_CLASSES };
 extern const char *const dl_class_names[]; /* then NULL */
 

@@ -6,7 +6,7 @@ const char *const dl_channel_names[] = {"replicas", "stages", "lockstep", "besid
 const char *const dl_copy_names[] = {"out", "in", "ahead", NULL};
 const char *const dl_item_names[] = {"forward", "backward", "weights", NULL};
 
-const char *const dl_taken_words[] = {"takes_none", "takes_product", "takes_attention", "takes_memory"};
+const char *const dl_taken_words[] = {"takes_none", "takes_product", "takes_attention", "takes_memory", NULL};
 
 struct printed {
     const struct dl_step *step;

@@ -71,7 +71,6 @@ void dl_read_step_release(struct dl_read_step *s);
 
 /* The words of the text, in the order of their enums; each ends with NULL. */
 extern const char *const dl_sends_names[], *const dl_channel_names[], *const dl_copy_names[], *const dl_item_names[];
-/* Of what a collective takes, by class of kernel. */
-extern const char *const dl_taken_words[];
+extern const char *const dl_taken_words[]; /* of what a collective takes, by class of kernel */
 
 #endif

@@ -21,7 +21,7 @@ static inline void dl_segment_add(struct dl_segment *s, const struct dl_instruct
     s->flop += i->flop;
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++) s->counted_flop[count] += i->counted_flop[count];
     s->by_ground[i->ground] += i->device_s;
-    if (i->cause <= DL_CAUSE_OPTIMIZER) s->by_class[i->kernel] += i->device_s;
+    if (dl_cause_is_kernels(i->cause)) s->by_class[i->kernel] += i->device_s;
 }
 
 /* What an instruction costs a device whose host is far ahead. */
