@@ -4,8 +4,9 @@
 
 The other kernel has as many blocks as a collective of NCCL has channels, each with the threads and the shared memory of
 one (640 and 82 kB, so that no block of a product fits beside it). It either waits, or copies memory as the collective
-does, until it is told to stop. A case is launched again and again for 30 ms before it is timed for 40. Products are also
-timed where cuBLAS is told to leave units alone (cublasSetSmCountTarget, or PyTorch's carve-out for fp8).
+does, until it is told to stop. A case is launched again and again for 30 ms before it is timed, three times for 15 ms, of
+which the median counts. Products are also timed where cuBLAS is told to leave units alone (cublasSetSmCountTarget, or
+PyTorch's carve-out for fp8). OUT.json is as validation/measured/beside.json; the names of kernels are printed.
 """
 import ctypes
 import json
@@ -237,6 +238,24 @@ def row_of(holder, margin, case):
     return row
 
 
+def columns_of(row):
+    alone = [{"units": 0, "copies_bytes_per_s": 0, "seconds": seconds} for seconds in row["alone"]]
+    return [[row["kind"], row["name"], b["units"], b.get("margin", 0), b["copies_bytes_per_s"], float(f"{b['seconds']:.4g}")]
+            for b in alone + row["beside"]]
+
+
+def write(path, rows):
+    source = (f"PyTorch {torch.__version__} (CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}) on one "
+              f"{torch.cuda.get_device_name()}, by kernels/torch/beside.py: kernels called again and again while another kernel holds "
+              "units as NCCL's channels do, waiting or copying memory. Rows: the first two of a kernel are of it alone, before and "
+              "after; margin: units that cuBLAS is told to leave alone")
+    columns = ["kind", "kernel", "units_held", "margin_units", "copied_bytes_per_s", "seconds"]
+    with open(path, "w") as file:
+        lines = ",\n".join(f"    {json.dumps(line)}" for row in rows for line in columns_of(row))
+        file.write(f'{{\n  "schema": "dlsim/measured/1",\n  "source": {json.dumps(source)},\n  "columns": {json.dumps(columns)},\n'
+                   f'  "rows": [\n{lines}\n  ]\n}}\n')
+
+
 def report(row):
     alone_s = statistics.mean(row["alone"])
     ratios = [f"{'margin ' if 'margin' in b else ''}{b['units']}{' copying %.2f TB/s' % (b['copies_bytes_per_s'] / 1e12) if b['copies_bytes_per_s'] else ''}: "
@@ -251,8 +270,6 @@ def main(path):
     except OSError as why:
         print("no margin:", why)
         margin = None
-    result = {"device": torch.cuda.get_device_name(), "pytorch": torch.__version__, "cuda": torch.version.cuda,
-              "cudnn": torch.backends.cudnn.version(), "rows": rows}
     with torch.cuda.stream(torch.cuda.Stream()):
         for cases in (products, attentions, memory_passes, narrow_products, grouped_products, convolutions):
             try:
@@ -260,9 +277,8 @@ def main(path):
                     row = row_of(holder, margin, case)
                     rows.append(row)
                     report(row)
-                    row["kernels"] = kernels_of(case[2])
-                    with open(path, "w") as file:
-                        json.dump(result, file, indent=1)
+                    print("   ", *kernels_of(case[2]), flush=True)
+                    write(path, rows)
             except Exception as why:
                 print(cases.__name__, "failed:", repr(why)[:600], flush=True)
                 if margin:
