@@ -111,14 +111,24 @@ enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, 
     return dl_emit_made(below, work, pass, layer, err);
 }
 
+/* With what an adapter makes, or what other tensor ranks do: on a grid all products are sums of panels or ranks. */
+static bool is_summed(const struct dl_setting *s, const struct dl_kernel *k)
+{
+    const enum dl_adapter_target target = k->result == DL_RESULT_FC1 ? DL_TARGET_FC1 : DL_TARGET_PROJECTION;
+    const bool is_of_ranks = s->ways[DL_AXIS_TENSOR] > 1 && (!s->is_line || k->by.k & DL_BY_INNER);
+    return is_of_ranks || s->adapters.targets >> target & 1;
+}
+
 /* Biases are added by the product itself, and products in narrow precisions scale what they make: what is kept is then
- * another kernel's, or copied. So it is of queries, keys and values, which are parts of one product. */
+ * another kernel's, or copied. So it is of sums, and of queries, keys and values, which are parts of one product. */
 static bool may_be_kept(const struct dl_setting *s, const struct dl_work *work, const struct dl_layer *layer)
 {
     const struct dl_kernel *const k = &work->kernel;
     const bool is_narrow = dl_operands_in(s, layer) && !k->stays_wide;
     if (k->kind != DL_KERNEL_GEMM || k->has_bias || is_narrow || !layer->is_block) return false;
-    return k->result == DL_RESULT_FC1 || (k->result == DL_RESULT_PROJECTION && s->kept_results >> k->result & 1);
+    if (k->result != DL_RESULT_FC1 && (k->result != DL_RESULT_PROJECTION || !(s->kept_results >> k->result & 1)))
+        return false;
+    return !is_summed(s, k);
 }
 
 enum dl_status dl_emit_kept(struct dl_stack *below, const struct dl_work *work, const struct dl_event *at,

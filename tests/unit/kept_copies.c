@@ -121,6 +121,15 @@ static const struct repeat {
     {"{'name':'recompute','mode':'selective','modules':['mlp']}", "false", 0, 0},
     {"{'name':'tensor','ways':2,'sequence':true,'overlap_chunks':2}", "false", 1, 0},
     {"{'name':'data'},{'name':'zero','stage':3}", "false", 1, 0},
+    {"{'name':'lora','rank':4,'targets':['fc1']}", "false", 0, 0}, /* what is kept is the sum with the adapter's */
+    {"{'name':'lora','rank':4,'targets':['qkv','fc2']}", "false", 1, 0},
+    {"{'name':'lora','rank':4,'targets':['projection']},"
+     "{'name':'recompute','mode':'full','kept_results':['projection','fc1']}",
+     "false", 1, 0},
+    {"{'name':'tensor','ways':4,'grid':'2d'}", "false", 0, 0}, /* panels are added up */
+    {"{'name':'tensor','ways':4,'grid':'3d','x':2,'y':2}", "false", 0, 0},
+    {"{'name':'tensor','ways':2},{'name':'recompute','mode':'full','kept_results':['projection','fc1']}", "false", 1,
+     0}, /* and parts of the projection */
 };
 
 static double flop_named(const struct dl_session *t, const char *name)
@@ -143,7 +152,7 @@ START_TEST(products_run_again_for_what_is_kept)
     open_step(&t, &(struct step){.system = FAST_SYSTEM,
                                  .software = SOFTWARE(",'repeats_kept_products':true"),
                                  .workload = model,
-                                 .head = "'global_batch':2,'microbatch':1",
+                                 .head = "'global_batch':4,'microbatch':2",
                                  .stack = c->stack});
     const double expected = c->fc1 * flop_named(&t, "fc1") + c->projection * flop_named(&t, "projection");
     ck_assert_double_gt(flop_named(&t, "fc1"), 0);
