@@ -141,16 +141,19 @@ static void add_padded(const struct dl_setting *s, const struct dl_layer *layer,
     const double more = fmax(bytes - logit_bytes, 0);
     ev->outside_bytes += layer->whole_logits * more;
     ev->inside_bytes += layer->logits * more;
-    *(layer->logits > 0 ? &ev->inside_bytes : &ev->outside_bytes) += k->n * k->k * bytes;
+    *(layer->logits > 0 ? &ev->parameters_inside : &ev->parameters_outside) = k->n * k->k;
+    ev->parameter_bytes = bytes;
 }
 
-/* What a rank's loss needs, beyond gradients of the weights behind it that come when all of that is gone. Those of an
- * earlier micro-batch are there before, and shards are made of whole ones. */
+/* What the loss needs, beyond gradients of the weights behind it that come when all of that is gone. Those of an
+ * earlier micro-batch are there before, and shards are made of whole ones. Each rank of a sequence has a part of its
+ * loss and all of the gradients. */
 static double loss_bytes(const struct dl_setting *s, const struct dl_layer *layer, double logit_bytes)
 {
     const bool comes_later =
         !s->software->gradients_persist && !s->streams_weights && s->micros == 1 && !dl_keeps_shards(s);
-    const double gradients = comes_later ? layer->parameters_inside * dl_gradient_bytes(s) : 0;
+    const double ranks = s->ways[DL_AXIS_CONTEXT];
+    const double gradients = comes_later ? ranks * layer->parameters_inside * dl_gradient_bytes(s) : 0;
     return fmax(layer->logits * logit_bytes - gradients, 0);
 }
 

@@ -56,6 +56,12 @@ START_TEST(a_block_keeps_these_tensors)
 }
 END_TEST
 
+/* Devices that share a sequence have a part of the logits each, and all of the weights. */
+static const struct {
+    const char *stack;
+    double ranks;
+} sequences[] = {{"", 1}, {"{'name':'context','ways':4},{'name':'data'}", 4}};
+
 /* 513 columns are no multiple of eight: inductor pads a copy of the logits' gradient and one of the weights, to 520,
  * of which the padding is left out here. */
 START_TEST(odd_logits_have_padded_copies_where_products_are_padded)
@@ -64,18 +70,18 @@ START_TEST(odd_logits_have_padded_copies_where_products_are_padded)
         const char *software;
         double copies;
     } padded[] = {{"pytorch-eager", 0}, {"pytorch-compiled", 1}, {"pytorch-transformers-compiled", 0}};
-    const double odd = 513, even = 512;
+    const double odd = 513, even = 512, tokens = SEQ / sequences[_i].ranks;
     for (size_t i = 0; i < DL_COUNT(padded); i++) {
         double bytes[2];
         for (int is_odd = 0; is_odd < 2; is_odd++) {
             open_strategy(is_odd ? DECODER(",'vocab':513") : DECODER(",'vocab':512"), padded[i].software,
-                          "'global_batch':1,'precision':'bf16'", "");
+                          "'global_batch':1,'precision':'bf16'", sequences[_i].stack);
             bytes[is_odd] = allocated(&training, DL_TENSOR_PASSING, 3);
             dl_session_close(&training);
         }
-        const double of_weights = i > 0 ? BF16 * odd * HIDDEN : 0, of_logits = padded[i].copies * BF16 * odd * SEQ;
-        const double each = (bytes[0] - BF16 * SEQ) / (even * SEQ); /* a loss for each token, and what a logit needs */
-        const double wanted = of_weights + of_logits + each * (odd - even) * SEQ;
+        const double of_weights = i > 0 ? BF16 * odd * HIDDEN : 0, of_logits = padded[i].copies * BF16 * odd * tokens;
+        const double each = (bytes[0] - BF16 * tokens) / (even * tokens); /* a loss a token, and what a logit needs */
+        const double wanted = of_weights + of_logits + each * (odd - even) * tokens;
         ck_assert_msg(fabs(bytes[1] - bytes[0] - wanted) < 1e-9 * wanted + 1e-6, "%s: %g, not %g", padded[i].software,
                       bytes[1] - bytes[0], wanted);
     }
@@ -94,11 +100,12 @@ START_TEST(a_head_has_its_gradients_after_its_loss)
         {DECODER(WORDS ",'tied_embedding':false"), "'precision':'bf16','global_batch':8,'microbatch':8", false, true},
         {DECODER(WORDS ",'tied_embedding':false"), "'precision':'bf16','global_batch':16,'microbatch':8", false,
          false}};
-    const double tokens = 8 * SEQ, words = 512, each = 6, loss = each * tokens * words, weights = BF16 * words * HIDDEN;
+    const double tokens = 8 * SEQ / sequences[_i].ranks, words = 512, each = 6, weights = BF16 * words * HIDDEN;
     for (size_t i = 0; i < DL_COUNT(heads); i++) {
-        open_strategy(heads[i].workload, "pytorch-transformers", heads[i].batch, "");
+        open_strategy(heads[i].workload, "pytorch-transformers", heads[i].batch, sequences[_i].stack);
         const double less = !heads[i].is_tied && heads[i].comes_later ? weights : 0;
-        const double passing = allocated(&training, DL_TENSOR_PASSING, 3), wanted = loss - less + BF16 * tokens;
+        const double wanted = each * tokens * words - less + BF16 * tokens;
+        const double passing = allocated(&training, DL_TENSOR_PASSING, 3);
         ck_assert_msg(fabs(passing - wanted) < 1e-9 * wanted, "%zu: %g, not %g", i, passing, wanted);
         dl_session_close(&training);
     }
@@ -109,8 +116,8 @@ int main(void)
 {
     TCase *const tests = tcase_create("kept_by_autograd");
     tcase_add_loop_test(tests, a_block_keeps_these_tensors, 0, (int)DL_COUNT(cases));
-    tcase_add_test(tests, a_head_has_its_gradients_after_its_loss);
-    tcase_add_test(tests, odd_logits_have_padded_copies_where_products_are_padded);
+    tcase_add_loop_test(tests, a_head_has_its_gradients_after_its_loss, 0, (int)DL_COUNT(sequences));
+    tcase_add_loop_test(tests, odd_logits_have_padded_copies_where_products_are_padded, 0, (int)DL_COUNT(sequences));
     Suite *const suite = suite_create("kept_by_autograd");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
