@@ -128,6 +128,7 @@ static enum dl_status simulate_all(struct grid *g, struct dl_error *err)
                                          .result_bytes = sizeof(struct simulated),
                                          .run = simulate_one,
                                          .user = g,
+                                         .simulates = true,
                                          .what = "sizes and algorithms"};
     struct simulated *const results = dl_alloc(pool.n_jobs * sizeof *results);
     struct dl_error *const errors = dl_alloc(pool.n_jobs * sizeof *errors);

@@ -11,6 +11,7 @@
 #include "sim/core/memory.h"
 #include "sim/core/version.h"
 #include "sim/core/visible.h"
+#include "sim/engine/simgrid.h"
 #include "sim/report/host.h"
 #include "sim/report/progress.h"
 
@@ -111,7 +112,7 @@ static int answer(int argc, char **argv)
     return err.status == DL_STALLED ? 3 : 2;
 }
 
-/* Ends without the destructors of SimGrid's many libraries: the system takes all back at once. */
+/* Where SimGrid was loaded it ends without the destructors of its many libraries: the system takes all back at once. */
 int main(int argc, char **argv)
 {
     dl_memory_begin();
@@ -119,5 +120,6 @@ int main(int argc, char **argv)
     dl_host_begin();
     const int code = answer(argc, argv);
     fflush(NULL);
-    _Exit(code);
+    if (dl_simgrid_is_loaded()) _Exit(code);
+    return code;
 }

@@ -119,6 +119,7 @@ static int run_points(struct run *r, const struct request *q, struct dl_error *e
     const int signal = dl_sweep_workers(&(struct dl_workers_request){.points = r->points,
                                                                      .n_points = r->n_points,
                                                                      .n_workers = n_workers,
+                                                                     .simulates = dl_sweep_simulates(&r->sweep),
                                                                      .limit_s = r->sweep.limit_s,
                                                                      .file = r->doc.file,
                                                                      .open = open_point,

@@ -78,6 +78,7 @@ static void run_batch(struct runner *r, const json_t *batch, struct dl_error *er
     dl_workers_run(&(struct dl_workers_request){.points = points,
                                                 .n_points = n,
                                                 .n_workers = 1,
+                                                .simulates = dl_sweep_simulates(&r->sweep),
                                                 .limit_s = r->sweep.limit_s,
                                                 .open = open_point,
                                                 .stands_alone = dl_sweep_stands_alone,

@@ -243,5 +243,12 @@ void cm02_run(void) { cm02.engine->run(); }
 } // namespace
 
 extern "C" const struct dl_adapter dl_simgrid_adapter = {
-    drive, cm02_open, cm02_flow, cm02_timer, cm02_set_bandwidth, cm02_used, cm02_now_s, cm02_run,
+    /* drive: */ drive,
+    /* cm02_open: */ cm02_open,
+    /* cm02_flow: */ cm02_flow,
+    /* cm02_timer: */ cm02_timer,
+    /* cm02_set_bandwidth: */ cm02_set_bandwidth,
+    /* cm02_used: */ cm02_used,
+    /* cm02_now_s: */ cm02_now_s,
+    /* cm02_run: */ cm02_run,
 };

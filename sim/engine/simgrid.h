@@ -21,7 +21,7 @@ struct dl_clockwork {
  * then shares by max-min, whatever the latencies. A link listed k times counts with weight k.
  * `guarded` gives each flow a private first link, which SimGrid's lazy update needs in order to be right (a test pins
  * what happens without). */
-struct dl_adapter {
+struct dl_adapter { /* all REQUIRED */
     void (*drive)(const struct dl_clockwork *clockwork);
     void (*cm02_open)(const struct dl_engine_link *links, size_t n_links, bool guarded);
     void (*cm02_flow)(const uint32_t *links, size_t n_links, const struct dl_bundle *bundle);
@@ -40,6 +40,7 @@ const struct dl_adapter *dl_simgrid(void);
 
 /* Before a process forks others that may simulate: they need not each load it then. Does nothing where it cannot. */
 void dl_simgrid_load(void);
+bool dl_simgrid_is_loaded(void);
 
 #ifdef __cplusplus
 }

@@ -31,6 +31,8 @@ void dl_simgrid_load(void)
     dl_arena_free(arena);
 }
 
+bool dl_simgrid_is_loaded(void) { return adapter; }
+
 /* Inside a simulation there is nobody to hand an error to: as without memory, this ends the program. */
 const struct dl_adapter *dl_simgrid(void)
 {

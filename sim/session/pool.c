@@ -180,7 +180,7 @@ void dl_pool_run(const struct dl_pool_request *request, void *results, struct dl
                      .pipes = dl_alloc(n_workers * sizeof *p.pipes)};
     memset(results, 0, request->n_jobs * request->result_bytes);
     memset(errors, 0, request->n_jobs * sizeof *errors);
-    dl_simgrid_load();
+    if (request->simulates) dl_simgrid_load();
     while (p.n_done < request->n_jobs) {
         start_jobs(&p, n_workers);
         if (p.n_running) wait_for_some(&p);

@@ -16,6 +16,7 @@ struct dl_pool_request {
     void (*run)(void *user, size_t job, void *result); /* in a child; the result was zero */
     void *user;
     double limit_s;   /* a job that takes longer is ended, with the error DL_LATE; 0: none is */
+    bool simulates;   /* jobs need SimGrid: it is loaded once, before they are forked */
     bool all_in_time; /* after one that was late, no other is started, and all that are left have its error */
     const char *what; /* "rows": a progress line on terminals; NULL: none */
 };

@@ -41,6 +41,8 @@ static struct bounds bounds_of(const struct bounding *b, const struct dl_session
                            .constants_high_s = found.constants_s_high};
 }
 
+static const char *engine_of(const struct bounding *b) { return b->engine ? b->engine : b->like->engine; }
+
 /* In a child. */
 static void bound(void *user, size_t job, void *result)
 {
@@ -48,8 +50,7 @@ static void bound(void *user, size_t job, void *result)
     const struct dl_training_row *const row = &b->like->rows->items[job];
     const int64_t microbatch = row->microbatch ? row->microbatch : b->compared[job].microbatch;
     struct dl_arena *const arena = dl_arena_new();
-    struct dl_session_request request = {
-        .engine = b->engine ? b->engine : b->like->engine, .set = b->like->set, .memory_bytes = b->memory_bytes};
+    struct dl_session_request request = {.engine = engine_of(b), .set = b->like->set, .memory_bytes = b->memory_bytes};
     struct dl_error err = {0};
     struct dl_session s;
     if (b->compared[job].failure || dl_training_row_request(row, microbatch, arena, &request, &err) ||
@@ -80,6 +81,7 @@ static enum dl_status bound_all(struct bounding *b, struct dl_compared *compared
                                          .result_bytes = sizeof *bounds,
                                          .run = bound,
                                          .user = b,
+                                         .simulates = !dl_engine_find(engine_of(b))->alone,
                                          .what = "intervals"};
     b->n_workers = rows->n > 1 ? 1 : b->like->jobs;
     b->memory_bytes = dl_own_memory_share_bytes(dl_pool_workers(&pool));

@@ -62,6 +62,7 @@ struct dl_row_prediction *dl_row_trials_run(const struct dl_row_trials *t)
                                          .result_bytes = sizeof *predictions,
                                          .run = predict,
                                          .user = &predicting,
+                                         .simulates = !dl_engine_find(t->engine)->alone,
                                          .limit_s = t->limit_s,
                                          .what = "rows"};
     predicting.memory_bytes = dl_own_memory_share_bytes(dl_pool_workers(&pool));

@@ -80,9 +80,11 @@ static int run_points(struct dl_search_run *r, const uint64_t *all, size_t n_all
     for (size_t i = 0; i < n_all; i++) points[i] = all[i];
     const size_t n = r->n_now = take_known(r, points, n_all, err);
     *n_known = n_all - n;
+    const bool simulates = !dl_engine_find(r->search.engine)->alone;
     const int signal = dl_workers_run(&(struct dl_workers_request){.points = points,
                                                                    .n_points = n,
                                                                    .n_workers = r->report.n_workers,
+                                                                   .simulates = simulates,
                                                                    .limit_s = limit_s,
                                                                    .open = open_point,
                                                                    .stands_alone = dl_search_stands_alone,

@@ -129,6 +129,7 @@ static void play_in_children(const struct playing *p, size_t n_workers, double *
                                          .result_bytes = sizeof *steps_s,
                                          .run = play,
                                          .user = (void *)p,
+                                         .simulates = !dl_session_engine(p->request->session)->alone,
                                          .limit_s = p->request->limit_s,
                                          .all_in_time = true,
                                          .what = p->request->what};

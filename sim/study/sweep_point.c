@@ -218,6 +218,22 @@ bool dl_sweep_stands_alone(const void *opened)
     return !s->err.status && !dl_session_engine(s)->alone;
 }
 
+static bool has_simulating(const struct dl_sweep_axis *axis, size_t column)
+{
+    for (size_t i = 0; i < axis->n_values; i++)
+        if (!dl_engine_find(json_string_value(axis->values[i * axis->n_columns + column]))->alone) return true;
+    return false;
+}
+
+bool dl_sweep_simulates(const struct dl_sweep *s)
+{
+    for (size_t i = 0; i < s->n_axes; i++)
+        for (size_t k = 0; k < s->axes[i].n_columns; k++)
+            if (strcmp(s->columns[s->axes[i].first_column + k].path, "engine") == 0)
+                return has_simulating(&s->axes[i], k);
+    return true;
+}
+
 json_t *dl_sweep_run(void *opened)
 {
     struct opened *const p = opened;

@@ -17,6 +17,9 @@ struct dl_sweep_means {
     double memory_bytes;          /* of this computer, that a point may have; 0: what is free */
 };
 
+/* Whether a point may have an engine that needs SimGrid, as that has which is taken where none is named. */
+bool dl_sweep_simulates(const struct dl_sweep *s);
+
 /* As workers.h wants them: read a point; its errors become its result. */
 void *dl_sweep_open(const struct dl_sweep *s, uint64_t point, const struct dl_sweep_means *means);
 /* Whether its engine allows one run a process. */

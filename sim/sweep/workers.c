@@ -337,7 +337,7 @@ int dl_workers_run(const struct dl_workers_request *request, struct dl_error *er
                       .err = err,
                       .workers = dl_alloc(request->n_workers * sizeof *c.workers),
                       .pipes = dl_alloc(request->n_workers * sizeof *c.pipes)};
-    dl_simgrid_load();
+    if (request->simulates) dl_simgrid_load();
     catch_signals(before);
     while (!err->status && !stopped_by && c.n_done < request->n_points) {
         while (c.n_running < request->n_workers && start_worker(&c)) continue;

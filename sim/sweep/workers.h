@@ -15,6 +15,7 @@
 struct dl_workers_request {
     const uint64_t *points;
     size_t n_points, n_workers;
+    bool simulates;   /* points may need SimGrid: it is loaded once, before workers are forked */
     double limit_s;   /* of a point */
     const char *file; /* the sweep file, for workers that are not forked from here */
     /* In a worker: read what the point needs, for the three functions after it. */
