@@ -123,6 +123,9 @@ static enum dl_status check_operation(const struct dl_kernel_rule *r, struct dl_
     if (of_attention && of->kind != DL_KERNEL_ATTENTION)
         return dl_fail(err, DL_RANGE, dl_json_member(at, of_attention, arena).where, "is for attention, not for %s",
                        r->operation);
+    if (r->needs_parts && named && !named->rotates && named->kind != DL_KERNEL_ATTENTION)
+        return dl_fail(err, DL_RANGE, dl_json_member(at, "rotated_parts", arena).where,
+                       "is for rotary and attention, not for %s", r->operation);
     return DL_OK;
 }
 

@@ -67,13 +67,13 @@ static enum dl_block_module norm_module(const struct dl_transformer *o)
     return is_latent(o) ? DL_MODULE_NORM : DL_NO_MODULE;
 }
 
-/* Scaled cosines and sines of YaRN have a name of their own, as fused kernels may not know them; those of latent
- * attention look them up in tables. */
 static bool is_rotary(const struct dl_transformer *o) { return o->positions == DL_ROTARY || o->positions == DL_YARN; }
 
 /* Queries, keys and values come of one product, and the first two are rotated. */
 static bool rotates_parts(const struct dl_block *b) { return is_rotary(b->o) && !is_latent(b->o) && !b->apart; }
 
+/* Scaled cosines and sines of YaRN have a name of their own, as fused kernels may not know them; those of latent
+ * attention look them up in tables. */
 static void rotate(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;

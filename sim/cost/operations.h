@@ -12,6 +12,7 @@ struct dl_operation {
     bool among_experts;    /* a GEMM with rows for each expert */
     bool is_function;      /* goes through memory once and computes with what it reads: norms, softmax, activations */
     bool is_update;        /* an optimizer's step */
+    bool rotates;          /* queries and keys */
     bool copies_tokens;    /* for experts, or adds up what comes from them */
     bool is_pytorchs;      /* done by kernels that only PyTorch has, so that their times are those of any software's */
     bool is_of_loss;       /* from logits to the loss, and the gradient of the former */
