@@ -90,14 +90,23 @@ enum dl_status dl_emit_updating(struct dl_stack *top, const struct dl_event *at,
 
 /* ---- activations ---- */
 
+/* What is saved of a layer, without scores, as often as the software keeps it. */
+static struct dl_event kept_of(enum dl_tensor_kind tensor, const struct dl_saves *saves, double times,
+                               const struct dl_event *at)
+{
+    struct dl_event ev = event_of(tensor, at);
+    ev.inside_bytes = times * saves->inside_bytes;
+    ev.outside_bytes = times * saves->outside_bytes;
+    ev.bytes = times * saves->whole_bytes;
+    return ev;
+}
+
 static enum dl_status save(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
 {
     const struct dl_saves saves = dl_saves_of(dl_stack_setting(top), at->layer);
     const double times = dl_kept_times(dl_stack_setting(top), at->layer);
-    struct dl_event all = event_of(DL_TENSOR_SAVED, at), scores = event_of(DL_TENSOR_SCORES, at);
-    all.inside_bytes = times * saves.inside_bytes;
-    all.outside_bytes = times * saves.outside_bytes;
-    all.bytes = times * saves.whole_bytes;
+    const struct dl_event all = kept_of(DL_TENSOR_SAVED, &saves, times, at);
+    struct dl_event scores = event_of(DL_TENSOR_SCORES, at);
     scores.inside_bytes = times * saves.scores_bytes;
     if (dl_emit(top, &all, err)) return err->status;
     return saves.scores_bytes > 0 ? dl_emit(top, &scores, err) : DL_OK;
@@ -109,12 +118,9 @@ static enum dl_status slice(struct dl_stack *top, const struct dl_event *at, str
     const struct dl_setting *const s = dl_stack_setting(top);
     const struct dl_saves saves = dl_saves_of(s, at->layer);
     const double times = dl_kept_times(s, at->layer);
-    struct dl_event ev = event_of(DL_TENSOR_SLICED, at);
-    if (!dl_slices_kept(s, at->layer)) return DL_OK;
-    ev.inside_bytes = times * (saves.inside_bytes + saves.scores_bytes);
-    ev.outside_bytes = times * saves.outside_bytes;
-    ev.bytes = times * saves.whole_bytes;
-    return dl_emit(top, &ev, err);
+    struct dl_event ev = kept_of(DL_TENSOR_SLICED, &saves, times, at);
+    ev.inside_bytes += times * saves.scores_bytes;
+    return dl_slices_kept(s, at->layer) ? dl_emit(top, &ev, err) : DL_OK;
 }
 
 /* The product that makes the logits, in the backward; NULL: the layer has none. */

@@ -3,16 +3,12 @@
 
 #include <string.h>
 
-static const struct dl_hf_word functions[] = {{"gelu", "gelu"},      {"gelu_new", "gelu"},
-                                              {"gelu_fast", "gelu"}, {"gelu_pytorch_tanh", "gelu"},
-                                              {"relu", "relu"},      {NULL, NULL}};
-
 static const struct dl_hf_key encoder_keys[] = {
     HF_COUNT("num_hidden_layers", "layers", NULL),
     HF_COUNT("hidden_size", "hidden", NULL),
     HF_COUNT("intermediate_size", "ffn", NULL),
     HF_COUNT("num_attention_heads", "heads", NULL),
-    HF_WORD("hidden_act", "activation", "\"gelu\"", functions),
+    HF_WORD("hidden_act", "activation", "\"gelu\"", dl_hf_functions),
 };
 static const struct dl_hf_keys shared = DL_HF_KEYS(encoder_keys);
 

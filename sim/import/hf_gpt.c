@@ -1,10 +1,6 @@
 /* hf_gpt.c - GPT-2, OPT, GPT-NeoX and StarCoder: LayerNorm, biases everywhere, a feed-forward half without a gate. */
 #include "sim/import/hf_models.h"
 
-static const struct dl_hf_word functions[] = {{"gelu", "gelu"},      {"gelu_new", "gelu"},
-                                              {"gelu_fast", "gelu"}, {"gelu_pytorch_tanh", "gelu"},
-                                              {"relu", "relu"},      {NULL, NULL}};
-
 static const char of_numbers[] = "a number in a formula, whatever it is";
 static const char of_summary[] = "of a head for classification, which this class does not have";
 
@@ -16,7 +12,7 @@ static const struct dl_hf_key gpt2_keys[] = {
     HF_COUNT("n_head", "heads", NULL),
     HF_LENGTH("n_positions"),
     HF_COUNT("vocab_size", "vocab", NULL),
-    HF_WORD("activation_function", "activation", "\"gelu_new\"", functions),
+    HF_WORD("activation_function", "activation", "\"gelu_new\"", dl_hf_functions),
     HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),
     HF_DROPOUT("resid_pdrop", "0.1"),
     HF_DROPOUT("embd_pdrop", "0.1"),
@@ -61,7 +57,7 @@ static const struct dl_hf_key opt[] = {
     HF_COUNT("num_attention_heads", "heads", NULL),
     HF_LENGTH("max_position_embeddings"),
     HF_COUNT("vocab_size", "vocab", NULL),
-    HF_WORD("activation_function", "activation", "\"relu\"", functions),
+    HF_WORD("activation_function", "activation", "\"relu\"", dl_hf_functions),
     HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),
     HF_FLAG("enable_bias", "bias", "true"),
     HF_DROPOUT("dropout", "0.1"),
@@ -85,9 +81,9 @@ const struct dl_hf_model dl_hf_opt = {
 /* Both halves of a block take its input, after a norm each. */
 static enum dl_status finish_neox(struct dl_hf *hf, struct dl_error *err)
 {
-    const struct dl_json parallel = dl_hf_get(hf, "use_parallel_residual");
-    if (parallel.value && !json_is_boolean(parallel.value)) return dl_wrong_type(parallel, "true or false", err);
-    if (!json_is_false(parallel.value)) json_object_set_new(hf->out->workload, "parallel_norms", json_integer(2));
+    bool is_parallel = true;
+    if (dl_hf_flag(hf, "use_parallel_residual", &is_parallel, err)) return err->status;
+    if (is_parallel) json_object_set_new(hf->out->workload, "parallel_norms", json_integer(2));
     return DL_OK;
 }
 
@@ -99,7 +95,7 @@ static const struct dl_hf_key neox[] = {
     HF_COUNT("num_attention_heads", "heads", NULL),
     HF_LENGTH("max_position_embeddings"),
     HF_COUNT("vocab_size", "vocab", NULL),
-    HF_WORD("hidden_act", "activation", "\"gelu\"", functions),
+    HF_WORD("hidden_act", "activation", "\"gelu\"", dl_hf_functions),
     HF_FLAG("tie_word_embeddings", "tied_embedding", "false"),
     HF_IS("attention_bias", "true", "all linear layers have biases"),
     HF_DROPOUT("hidden_dropout", "0.0"),
@@ -123,15 +119,15 @@ const struct dl_hf_model dl_hf_gpt_neox = {
 /* All queries share the keys and values of one head, or each has its own. */
 static enum dl_status finish_bigcode(struct dl_hf *hf, struct dl_error *err)
 {
-    const struct dl_json shares = dl_hf_get(hf, "multi_query");
-    if (shares.value && !json_is_boolean(shares.value)) return dl_wrong_type(shares, "true or false", err);
-    if (!json_is_false(shares.value)) json_object_set_new(hf->out->workload, "kv_heads", json_integer(1));
+    bool shares_keys = true;
+    if (dl_hf_flag(hf, "multi_query", &shares_keys, err)) return err->status;
+    if (shares_keys) json_object_set_new(hf->out->workload, "kv_heads", json_integer(1));
     return DL_OK;
 }
 
 static const char *const bigcode_architectures[] = {"GPTBigCodeForCausalLM", NULL};
 static const struct dl_hf_key bigcode[] = {
-    HF_WORD("activation_function", "activation", "\"gelu_pytorch_tanh\"", functions),
+    HF_WORD("activation_function", "activation", "\"gelu_pytorch_tanh\"", dl_hf_functions),
     HF_FINISHED("multi_query"),
     HF_LEFT_OUT("attention_softmax_in_fp32", of_numbers),
     HF_LEFT_OUT("scale_attention_softmax_in_fp32", of_numbers),
@@ -153,8 +149,8 @@ const struct dl_hf_model dl_hf_gpt_bigcode = {
 
 static const char *const starcoder2_architectures[] = {"Starcoder2ForCausalLM", NULL};
 static const struct dl_hf_key starcoder2[] = {
-    HF_WORD("hidden_act", "activation", "\"gelu_pytorch_tanh\"", functions),
-    HF_WORD("activation_function", "activation", "", functions), /* an older name */
+    HF_WORD("hidden_act", "activation", "\"gelu_pytorch_tanh\"", dl_hf_functions),
+    HF_WORD("activation_function", "activation", "", dl_hf_functions), /* an older name */
     HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),
     HF_FLAG("use_bias", "bias", "true"),
     HF_DROPOUT("residual_dropout", "0.0"),

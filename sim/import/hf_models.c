@@ -113,3 +113,7 @@ static const struct dl_hf_key common[] = {
 };
 
 const struct dl_hf_keys dl_hf_common = DL_HF_KEYS(common);
+
+const struct dl_hf_word dl_hf_functions[] = {{"gelu", "gelu"},      {"gelu_new", "gelu"},
+                                             {"gelu_fast", "gelu"}, {"gelu_pytorch_tanh", "gelu"},
+                                             {"relu", "relu"},      {NULL, NULL}};

@@ -108,13 +108,16 @@ const struct dl_hf_model *dl_hf_model_find(const char *model_type);
 /* The names of all, for errors; how many. */
 size_t dl_hf_model_names(const char ***names, struct dl_arena *arena);
 
-extern const struct dl_hf_keys dl_hf_common; /* keys that every config.json may have */
+extern const struct dl_hf_keys dl_hf_common;      /* keys that every config.json may have */
+extern const struct dl_hf_word dl_hf_functions[]; /* names of functions between two products without a gate */
 
 /* What finish() asks for and says. */
 struct dl_json dl_hf_get(const struct dl_hf *hf, const char *key);     /* value NULL: absent, or null */
 int64_t dl_hf_count(const struct dl_hf *hf, const char *workload_key); /* of the workload so far; 0: absent */
 /* A whole number of the file that must be there, 0 or more. */
 enum dl_status dl_hf_need_count(const struct dl_hf *hf, const char *key, int64_t *count, struct dl_error *err);
+/* True or false of the file; what *value is where it is absent. */
+enum dl_status dl_hf_flag(const struct dl_hf *hf, const char *key, bool *value, struct dl_error *err);
 /* So many shared experts, whose width `width_key` of the file says; a workload has shared experts as wide as its others
  * (`expert_ffn`, which it must have by now). */
 enum dl_status dl_hf_set_shared_experts(struct dl_hf *hf, const char *width_key, int64_t n, struct dl_error *err);

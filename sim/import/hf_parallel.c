@@ -2,17 +2,7 @@
  */
 #include "sim/import/hf_models.h"
 
-static const struct dl_hf_word functions[] = {
-    {"gelu", "gelu"}, {"gelu_new", "gelu"}, {"gelu_pytorch_tanh", "gelu"}, {NULL, NULL}};
 static const char part_is_rotated[] = "all of a head is rotated here, which moves a little more memory";
-
-static enum dl_status read_flag(const struct dl_hf *hf, const char *key, bool *value, struct dl_error *err)
-{
-    const struct dl_json from = dl_hf_get(hf, key);
-    if (from.value && !json_is_boolean(from.value)) return dl_wrong_type(from, "true or false", err);
-    if (from.value) *value = json_is_true(from.value);
-    return DL_OK;
-}
 
 static void set_norms(struct dl_hf *hf, int n)
 {
@@ -26,8 +16,8 @@ static void set_norms(struct dl_hf *hf, int n)
 static enum dl_status finish_falcon(struct dl_hf *hf, struct dl_error *err)
 {
     bool is_new = false, is_parallel = true, shares_keys = true;
-    if (read_flag(hf, "new_decoder_architecture", &is_new, err) || read_flag(hf, "parallel_attn", &is_parallel, err) ||
-        read_flag(hf, "multi_query", &shares_keys, err))
+    if (dl_hf_flag(hf, "new_decoder_architecture", &is_new, err) ||
+        dl_hf_flag(hf, "parallel_attn", &is_parallel, err) || dl_hf_flag(hf, "multi_query", &shares_keys, err))
         return err->status;
     int64_t norms = is_new ? 2 : 1;
     if (dl_hf_get(hf, "num_ln_in_parallel_attn").value && dl_hf_need_count(hf, "num_ln_in_parallel_attn", &norms, err))
@@ -42,13 +32,7 @@ static enum dl_status finish_falcon(struct dl_hf *hf, struct dl_error *err)
         dl_hf_leave_out(hf, "parallel_attn", false, "the new architecture has its halves side by side");
         return DL_OK;
     }
-    if (shares_keys) {
-        json_object_set_new(hf->out->workload, "kv_heads", json_integer(1));
-        dl_hf_leave_out(
-            hf, "multi_query", true,
-            "transformers computes attention with one head of keys by parts in fp32, which its software files "
-            "do not have: it takes more than twice as long");
-    }
+    if (shares_keys) json_object_set_new(hf->out->workload, "kv_heads", json_integer(1));
     dl_hf_leave_out(hf, "num_kv_heads", false, "not read in the old architecture");
     dl_hf_leave_out(hf, "num_ln_in_parallel_attn", false, "not read in the old architecture");
     return DL_OK;
@@ -62,7 +46,7 @@ static const struct dl_hf_key falcon[] = {
     HF_COUNT("num_attention_heads", "heads", NULL),
     HF_COUNT("vocab_size", "vocab", NULL),
     {.key = "max_position_embeddings", .meaning = DL_HF_LENGTH, .to = "seq", .absent = "2048"},
-    HF_WORD("activation", "activation", "\"gelu\"", functions),
+    HF_WORD("activation", "activation", "\"gelu\"", dl_hf_functions),
     HF_FLAG("bias", "bias", "false"),
     HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),
     HF_DROPOUT("hidden_dropout", "0.0"),
@@ -95,7 +79,7 @@ static enum dl_status finish_phi(struct dl_hf *hf, struct dl_error *err)
 
 static const char *const phi_architectures[] = {"PhiForCausalLM", NULL};
 static const struct dl_hf_key phi[] = {
-    HF_WORD("hidden_act", "activation", "\"gelu_new\"", functions),
+    HF_WORD("hidden_act", "activation", "\"gelu_new\"", dl_hf_functions),
     HF_COUNT("num_key_value_heads", "kv_heads", ""),
     HF_DROPOUT("resid_pdrop", "0.0"),
     HF_DIFFERS("embd_pdrop", "0", "", "dropout of the embedding alone is not in the workload"),
@@ -117,7 +101,7 @@ const struct dl_hf_model dl_hf_phi = {
 static enum dl_status finish_stablelm(struct dl_hf *hf, struct dl_error *err)
 {
     bool is_parallel = false;
-    if (read_flag(hf, "use_parallel_residual", &is_parallel, err)) return err->status;
+    if (dl_hf_flag(hf, "use_parallel_residual", &is_parallel, err)) return err->status;
     if (is_parallel) set_norms(hf, 1);
     return dl_hf_finish_window(hf, err);
 }

@@ -39,6 +39,14 @@ enum dl_status dl_hf_need_count(const struct dl_hf *hf, const char *key, int64_t
     return dl_hf_refuse(hf, key, err, "must be in [0, %lld], got %lld", (long long)most, (long long)*count);
 }
 
+enum dl_status dl_hf_flag(const struct dl_hf *hf, const char *key, bool *value, struct dl_error *err)
+{
+    const struct dl_json from = dl_hf_get(hf, key);
+    if (from.value && !json_is_boolean(from.value)) return dl_wrong_type(from, "true or false", err);
+    if (from.value) *value = json_is_true(from.value);
+    return DL_OK;
+}
+
 enum dl_status dl_hf_set_shared_experts(struct dl_hf *hf, const char *width_key, int64_t n, struct dl_error *err)
 {
     const int64_t each = dl_hf_count(hf, "expert_ffn");
