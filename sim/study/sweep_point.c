@@ -228,9 +228,11 @@ static bool has_simulating(const struct dl_sweep_axis *axis, size_t column)
 bool dl_sweep_simulates(const struct dl_sweep *s)
 {
     for (size_t i = 0; i < s->n_axes; i++)
-        for (size_t k = 0; k < s->axes[i].n_columns; k++)
-            if (strcmp(s->columns[s->axes[i].first_column + k].path, "engine") == 0)
+        for (size_t k = 0; k < s->axes[i].n_columns; k++) {
+            const struct option *const option = find_option(s->columns[s->axes[i].first_column + k].path);
+            if (option && option->offset == offsetof(struct dl_session_request, engine))
                 return has_simulating(&s->axes[i], k);
+        }
     return true;
 }
 
