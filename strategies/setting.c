@@ -167,14 +167,15 @@ bool dl_is_mixed(const struct dl_setting *s) { return dl_precision_is_mixed(s->p
 bool dl_is_wide(const struct dl_setting *s) { return dl_precision_bytes(s->precision) == dl_precision_bytes(DL_FP32); }
 
 /* Stage 2 of some software gathers, too, also where its parameters stay (a pipeline). */
-static bool casts_gathered(const struct dl_setting *s)
+static bool sees_no_casts(const struct dl_setting *s)
 {
+    if (s->is_pure || s->software->casts_model) return true;
     return s->software->casts_gathered && s->zero_asked >= (s->software->gathers_stage_2 ? 2 : 3);
 }
 
 struct dl_numbers dl_numbers_of(const struct dl_setting *s, bool in_wide_block)
 {
-    const enum dl_widths narrow = s->is_pure || casts_gathered(s) ? DL_WIDTHS_PURE : DL_WIDTHS_MIXED;
+    const enum dl_widths narrow = sees_no_casts(s) ? DL_WIDTHS_PURE : DL_WIDTHS_MIXED;
     return (struct dl_numbers){dl_precision_is_mixed(s->precision) ? narrow : DL_WIDTHS_FP32,
                                in_wide_block ? DL_BF16 : s->precision};
 }

@@ -26,8 +26,8 @@ struct options {
         drains_at_waits, drains_at_dispatch, drains_after_dispatch, dispatches_by_maps, drains_at_batches,
         drains_at_recompute, recomputes_needed, weights_in_activation, drains_at_end, dropout, gathers_stage_2,
         gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks, keeps_fragments,
-        flat_gathers, waits_for_scatters, waits_for_collectives, gathers_modules, casts_gathered, projections_apart,
-        fused_optimizer, gathers_key_heads, unfused_wide_groups, backward_gradients_stay;
+        flat_gathers, waits_for_scatters, waits_for_collectives, gathers_modules, casts_gathered, casts_model,
+        projections_apart, fused_optimizer, gathers_key_heads, unfused_wide_groups, backward_gradients_stay;
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gather_launches, gemm_workspaces,
@@ -64,9 +64,7 @@ static const struct dl_field fields[] = {
     {"host_s_per_group_launch", DL_NUMBER, offsetof(struct options, host_s_per_group_launch), 0, 1, true, NULL,
      "host time of a launch within a group: the GEMM of one expert; host_s_per_launch if absent"},
     {"linear_host_s", DL_NUMBER, offsetof(struct options, linear_host_s), 0, 1, true, NULL,
-     "host time of a linear layer beside its launches, once in the forward and once in the backward, for the experts "
-     "of "
-     "a rank together; 0 if absent"},
+     "host time of a linear layer beside its launches, once in the forward and once in the backward; 0 if absent"},
     {"group_host_s", DL_NUMBER, offsetof(struct options, group_host_s), 0, 1, true, NULL,
      "the same of a linear layer of all experts of a rank; linear_host_s if absent"},
     {"launches_per_kernel", DL_NUMBER, offsetof(struct options, launches_per_kernel), 0, 100, true, NULL,
@@ -109,6 +107,9 @@ static const struct dl_field fields[] = {
     {"gather_moves", DL_NUMBER, offsetof(struct options, gather_moves), 0, 100, true, NULL,
      "in stage 3 of ZeRO: elements moved per parameter after it is gathered (copied out of what all ranks sent); 0 if "
      "absent"},
+    {"casts_model", DL_BOOL, offsetof(struct options, casts_model), 0, 0, true, NULL,
+     "the model is cast to the precision of products, and the optimizer keeps fp32 copies beside it: kernels see no "
+     "casts, whatever ZeRO gathers (rules with numbers \"pure\" hold); false if absent"},
     {"casts_gathered", DL_BOOL, offsetof(struct options, casts_gathered), 0, 0, true, NULL,
      "where ZeRO gathers parameters for their layers: these are kept in fp32 and gathered in the precision of "
      "products: kernels see no casts "
@@ -151,7 +152,8 @@ static const struct dl_field fields[] = {
     {"keep_backward_moves", DL_NUMBER, offsetof(struct options, keep.backward_moves), 0, 100, true, NULL,
      "the same in the backward, to copy those of a block out of these arrays; 0 if absent"},
     {"kept_times", DL_NUMBER, offsetof(struct options, keep.times), 0.1, 10, true, NULL,
-     "what blocks keep that are not recomputed, over what the model counts; 1 if absent"},
+     "bytes that blocks keep that are not recomputed, over what the model counts: in memory, and in what keep_moves and "
+     "keep_backward_moves copy; 1 if absent"},
     {"repeats_kept_products", DL_BOOL, offsetof(struct options, keep.repeats_products), 0, 0, true, NULL,
      "a product whose result blocks keep as it is, without a bias and in no narrow precision, runs twice in the "
      "forward: for what comes next, and into the array of all blocks (first products of the MLP and, if kept_results "
@@ -377,6 +379,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gather_moves = o.gather_moves,
                                 .keep = o.keep,
                                 .casts_gathered = o.casts_gathered,
+                                .casts_model = o.casts_model,
                                 .offload_blocks = o.offload_blocks,
                                 .new_memory_bytes_per_s = o.new_memory_bytes_per_s,
                                 .deals_tensors = o.deals_tensors,

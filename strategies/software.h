@@ -45,10 +45,10 @@ struct dl_keep_code {
 struct dl_software {
     const char *name;
     double host_s_per_launch;         /* of the host, for one kernel */
-    double group_host_s;              /* of the host, for the call of a linear layer of all experts of a rank */
     double host_s_per_group_launch;   /* of the host, for one of a group: an expert's product, cast of its operand */
-    double linear_host_s;             /* of the host, for the call of a linear layer or of all in a group, forward and
-                                         backward, beside its launches */
+    double linear_host_s;             /* of the host, for the call of a linear layer, forward and backward, beside its
+                                         launches */
+    double group_host_s;              /* the same of a linear layer of all experts of a rank */
     double launches_per_kernel;       /* what the workload lists as one kernel is so many launches here */
     struct dl_kernel_rules kernels;   /* those that are more, or less, than that */
     struct dl_operand_rules operands; /* of products in narrow precisions */
@@ -64,6 +64,7 @@ struct dl_software {
     bool gathers_stage_2;          /* parameters layer by layer in the forward, as stage 3, kept for the backward */
     double scatter_moves;          /* and in stage 3, which is other code of the same software */
     double gather_moves;           /* elements moved for each parameter that stage 3 has gathered */
+    bool casts_model;              /* the model is as narrow as products in every stage, fp32 copies beside it */
     bool casts_gathered;           /* by ZeRO for a layer: as narrow as products, though they are kept in fp32 */
     struct dl_keep_code keep;      /* of blocks, for their backward */
     bool offload_blocks;           /* kernels wait for copies of activations, and for sums that go to the host */

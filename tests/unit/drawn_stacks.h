@@ -28,7 +28,7 @@ static const uint64_t seed = 22;
     "'gemm_workspaces':2,'group_workspaces':4,'own_workspace_bytes':1e6,'deferred_head_gradients':2,'deals_tensors':"  \
     "true,'bucket_moves':6,'"                                                                                          \
     "scatter_moves':4,"                                                                                                \
-    "'gather_moves':2,"                                                                                                \
+    "'gather_moves':2,'casts_model':true,"                                                                             \
     "'offload_blocks':true,'new_memory_bytes_per_s':1e9,'gathers_ahead':0,'gathers_modules':true,"                     \
     "'attention':'unfused','kernels':[{'operation':'softmax',"                                                         \
     "'unless_multiple_of':4,'launches':3,'moves':5},{'operation':'residual','dropout':true,'launches':2,'moves':0.9,"  \

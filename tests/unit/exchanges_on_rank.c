@@ -157,6 +157,7 @@ START_TEST(kernels_see_gathered_parameters_as_they_are_cast)
 #define SLOW_IF_MIXED ",'kernels':[{'operation':'residual','launches':1,'moves':10,'numbers':'mixed'}]"
 #define CASTS SLOW_IF_MIXED ",'casts_gathered':true"
 #define CASTS_AT_2 CASTS ",'gathers_stage_2':true"
+#define CASTS_MODEL SLOW_IF_MIXED ",'casts_model':true"
     static const char *const stacks[] = {ZERO("'stage':3"), ZERO("'stage':2"), ZERO("'stage':1"), "{'name':'data'}"};
     const bool gathers = _i == 0, gathers_at_2 = _i <= 1;
     const double plain_s = forward_s(SOFTWARE(""), stacks[_i]);
@@ -165,6 +166,9 @@ START_TEST(kernels_see_gathered_parameters_as_they_are_cast)
                         gathers ? plain_s : forward_s(SOFTWARE(SLOW_IF_MIXED), stacks[_i]));
     ck_assert_double_eq(forward_s(SOFTWARE(CASTS_AT_2), stacks[_i]),
                         gathers_at_2 ? plain_s : forward_s(SOFTWARE(SLOW_IF_MIXED), stacks[_i]));
+    ck_assert_double_eq(forward_s(SOFTWARE(CASTS_MODEL), stacks[_i]), plain_s);
+    ck_assert_double_eq(forward_s("deepspeed-transformers", stacks[_i]),
+                        forward_s("deepspeed-transformers", stacks[0]));
 }
 END_TEST
 
