@@ -8,19 +8,18 @@
 
 static const struct {
     const char *head, *expert;
-    double step_s;
+    double step_s, error; /* that is said of it, rounded up */
 } published[] = {
     {"'global_batch':128,'microbatch':4,'precision':'bf16','devices':8", "{'name':'expert','ways':8,'even':true}",
-     5.366},
+     5.366, 0.075},
     {"'global_batch':256,'microbatch':2,'precision':'bf16','devices':16", "{'name':'expert','ways':16,'even':true}",
-     5.906},
+     5.906, 0.135},
     {"'global_batch':128,'microbatch':2,'precision':'bf16','devices':32", "{'name':'expert','ways':8,'even':true}",
-     1.623},
+     1.623, 0.025},
 };
 
-START_TEST(a_published_step_takes_as_long)
+START_TEST(a_published_step_is_within_what_is_said)
 {
-    const double tolerance = 0.14;
     struct dl_session t;
     char stack[200];
     snprintf(stack, sizeof stack,
@@ -32,7 +31,7 @@ START_TEST(a_published_step_takes_as_long)
     ck_assert_msg(!t.err.status, "%s", t.err.text);
     const struct training_outcome out = training_simulate(&t, "analytic");
     ck_assert_msg(!out.err.status, "%s", out.err.text);
-    check_close("step", out.result.step_s, published[_i].step_s, tolerance);
+    check_close("step", out.result.step_s, published[_i].step_s, published[_i].error);
     dl_session_close(&t);
 }
 END_TEST
@@ -40,7 +39,7 @@ END_TEST
 int main(void)
 {
     TCase *const tests = tcase_create("automodel");
-    tcase_add_loop_test(tests, a_published_step_takes_as_long, 0, DL_COUNT(published));
+    tcase_add_loop_test(tests, a_published_step_is_within_what_is_said, 0, DL_COUNT(published));
     Suite *const suite = suite_create("automodel");
     suite_add_tcase(suite, tests);
     return run_suite(suite);

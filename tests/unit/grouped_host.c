@@ -1,10 +1,16 @@
 /* grouped_host.c - what an expert takes of the host in a grouped linear layer beside launches: rules of
  * `megatron-bridge` against times that were measured beside an H200 by likeness (kernels/torch/grouped_host.py). */
+#include <math.h>
+
 #include "strategies/kernel_rules.h"
 #include "tests/unit/priced_device.h"
 
+struct line {
+    double each_s, alone_s; /* of an expert, of all together */
+};
+
 /* By least squares over all numbers of experts. */
-static double measured_s(const char *precision, const char *pass)
+static struct line measured_s(const char *precision, const char *pass)
 {
     double n = 0, x = 0, y = 0, xx = 0, xy = 0;
     json_t *row;
@@ -17,7 +23,8 @@ static double measured_s(const char *precision, const char *pass)
         const double seconds = json_number_value(json_object_get(row, pass));
         n++, x += experts, y += seconds, xx += experts * experts, xy += experts * seconds;
     }
-    return (n * xy - x * y) / (n * xx - x * x);
+    const double each_s = (n * xy - x * y) / (n * xx - x * x);
+    return (struct line){each_s, (y - each_s * x) / n};
 }
 
 /* Of both passes backward one product launches for all that is not a launch. */
@@ -38,17 +45,32 @@ static const struct {
     const char *name;
     enum dl_precision precision;
 } cases[] = {{"bf16", DL_BF16}, {"mxfp8", DL_MXFP8}};
+static const char *const keys[] = {"forward_s", "backward_s"};
 
 START_TEST(an_expert_takes_its_time_beside_launches)
 {
     const double within = 0.05;
-    static const char *const keys[] = {"forward_s", "backward_s"};
     for (int i = 0; i < 2; i++) {
         const double found = said_s(cases[_i].precision, i ? DL_PASS_WEIGHT_GRADIENT : DL_PASS_FORWARD);
-        const double each = measured_s(cases[_i].name, keys[i]);
+        const double each = measured_s(cases[_i].name, keys[i]).each_s;
         ck_assert_msg(found > (1 - within) * each && found < (1 + within) * each, "%s, %s: %.4g s, measured %.4g s",
                       cases[_i].name, keys[i], found, each);
     }
+}
+END_TEST
+
+/* The mean of both precisions and passes, less the launch that each time holds and what autograd takes backward. */
+START_TEST(a_call_takes_its_time_for_all_experts)
+{
+    const double launch_s = 10e-6, autograd_s = 15e-6, within = 0.05;
+    double sum_s = 0;
+    for (size_t i = 0; i < DL_COUNT(cases); i++)
+        for (int j = 0; j < 2; j++)
+            sum_s += measured_s(cases[i].name, keys[j]).alone_s - launch_s - (j ? autograd_s : 0);
+    load("strategies/software", "megatron-bridge");
+    const double found_s = json_number_value(json_object_get(doc.value, "group_host_s"));
+    const double wanted_s = sum_s / (2 * DL_COUNT(cases));
+    ck_assert_msg(fabs(found_s / wanted_s - 1) < within, "%.4g s, measured %.4g s", found_s, wanted_s);
 }
 END_TEST
 
@@ -58,6 +80,7 @@ int main(void)
     TCase *const tests = tcase_create("grouped_host");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_loop_test(tests, an_expert_takes_its_time_beside_launches, 0, DL_COUNT(cases));
+    tcase_add_test(tests, a_call_takes_its_time_for_all_experts);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

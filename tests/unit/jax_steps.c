@@ -50,13 +50,19 @@ static double predicted_s(const json_t *row)
 
 static const struct bounds {
     const char *recompute, *precision;
+    bool is_kept_out;
     double mean, most;
-} bounds[] = {{"full", "bf16", 0.04, 0.07},
-              {"full", "fp8", 0.05, 0.09},
-              {"none", "bf16", 0.04, 0.07},
-              {"none", "fp8", 0.09, 0.15}};
+} bounds[] = {{"full", "bf16", false, 0.03, 0.05}, {"full", "bf16", true, 0.045, 0.07},
+              {"full", "fp8", false, 0.035, 0.06}, {"full", "fp8", true, 0.06, 0.09},
+              {"none", "bf16", false, 0.03, 0.05}, {"none", "bf16", true, 0.04, 0.06},
+              {"none", "fp8", false, 0.06, 0.08},  {"none", "fp8", true, 0.105, 0.14}};
 
 /* Two of the four models gave the rules of the software file. */
+static bool is_kept_out(const char *model)
+{
+    return strcmp(model, "gpt-175b-cut") == 0 || strcmp(model, "llama-70b-cut") == 0;
+}
+
 START_TEST(gradients_take_what_was_measured)
 {
     const struct bounds *const b = &bounds[_i];
@@ -65,12 +71,13 @@ START_TEST(gradients_take_what_was_measured)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *const row = json_array_get(rows, i);
         if (strcmp(text(row, RECOMPUTE), b->recompute) || strcmp(text(row, PRECISION), b->precision)) continue;
+        if (is_kept_out(text(row, MODEL)) != b->is_kept_out) continue;
         const double got_s = predicted_s(row), wanted_s = number(row, GRADIENTS_S);
         ck_assert_msg(error_of(got_s, wanted_s) <= b->most, "row %zu, %s in %s: %g s predicted", i, text(row, MODEL),
                       text(row, PRECISION), got_s);
         add_error(&mean, got_s, wanted_s);
     }
-    ck_assert_double_eq(mean.n, 4);
+    ck_assert_double_eq(mean.n, 2);
     ck_assert_double_le(mean_of(&mean), b->mean);
 }
 END_TEST
