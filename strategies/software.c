@@ -152,7 +152,8 @@ static const struct dl_field fields[] = {
     {"keep_backward_moves", DL_NUMBER, offsetof(struct options, keep.backward_moves), 0, 100, true, NULL,
      "the same in the backward, to copy those of a block out of these arrays; 0 if absent"},
     {"kept_times", DL_NUMBER, offsetof(struct options, keep.times), 0.1, 10, true, NULL,
-     "bytes that blocks keep that are not recomputed, over what the model counts: in memory, and in what keep_moves and "
+     "bytes that blocks keep that are not recomputed, over what the model counts: in memory, and in what keep_moves "
+     "and "
      "keep_backward_moves copy; 1 if absent"},
     {"repeats_kept_products", DL_BOOL, offsetof(struct options, keep.repeats_products), 0, 0, true, NULL,
      "a product whose result blocks keep as it is, without a bias and in no narrow precision, runs twice in the "
