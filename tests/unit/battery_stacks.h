@@ -141,11 +141,12 @@ static inline void open_drawn(struct dl_session *t, const struct drawn_stack *d,
 
 /* What prices may be above a simulation where links are shared: those of copies are as if all devices of a host copied
  * at once, though stages take turns; those of exchanges take the slowest lane in latency and the busiest link, which
- * need not be the same. */
+ * need not be the same. Where each device has a link of its own, a collective and a message share it: the collective
+ * ends later, and what comes after it may be beside less of the next message, at most by all that this takes. */
 static inline double priced_too_long_s(const struct stack_machine *machine, const struct dl_training_result *alone)
 {
     const double n_steps = alone->end_s / alone->step_s;
-    if (machine->rounding < 1e-6) return 0; /* nothing is shared */
+    if (machine->rounding < 1e-6) return n_steps * alone->exposed_s[DL_CAUSE_INTERFERENCE];
     return n_steps * (alone->exposed_s[DL_CAUSE_OFFLOAD] + alone->exposed_s[DL_CAUSE_DATA] / 5);
 }
 
