@@ -17,18 +17,18 @@ static const struct dl_hf_keys shared = DL_HF_KEYS(encoder_keys);
 #define BERT_ENCODER                                                                                                   \
     "{\"norm\": \"layernorm\", \"positions\": \"learned\", \"projections\": \"apart\", \"causal\": false,"             \
     " \"embedding_norm\": true, \"final_norm\": false, \"head_transform\": true}"
+/* Keys of RoBERTa, too. */
+#define BERT_KEYS                                                                                                      \
+    HF_LENGTH("max_position_embeddings"), HF_COUNT("vocab_size", "vocab", NULL),                                       \
+        HF_COUNT("type_vocab_size", "token_types", "2"), HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),     \
+        HF_DROPOUT("hidden_dropout_prob", "0.1"), HF_SCORES("attention_probs_dropout_prob", "0.1"),                    \
+        HF_IS("position_embedding_type", "\"absolute\"", "positions are learned, one vector each"),                    \
+        HF_LEFT_OUT("classifier_dropout", "of a head for classification, which this class does not have")
 
 static const char of_pooler[] = "of the pooler, which is not in the workload";
 static const char *const bert_architectures[] = {"BertForMaskedLM", "BertForPreTraining", NULL};
 static const struct dl_hf_key bert[] = {
-    HF_LENGTH("max_position_embeddings"),
-    HF_COUNT("vocab_size", "vocab", NULL),
-    HF_COUNT("type_vocab_size", "token_types", "2"),
-    HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),
-    HF_DROPOUT("hidden_dropout_prob", "0.1"),
-    HF_SCORES("attention_probs_dropout_prob", "0.1"),
-    HF_IS("position_embedding_type", "\"absolute\"", "positions are learned, one vector each"),
-    HF_LEFT_OUT("classifier_dropout", "of a head for classification, which this class does not have"),
+    BERT_KEYS,
     HF_LEFT_OUT("directionality", "the mask is that of an encoder in any case"),
     HF_LEFT_OUT("pooler_fc_size", of_pooler),
     HF_LEFT_OUT("pooler_num_attention_heads", of_pooler),
@@ -76,14 +76,7 @@ static enum dl_status finish_roberta(struct dl_hf *hf, struct dl_error *err)
 
 static const char *const roberta_architectures[] = {"RobertaForMaskedLM", NULL};
 static const struct dl_hf_key roberta[] = {
-    HF_LENGTH("max_position_embeddings"),
-    HF_COUNT("vocab_size", "vocab", NULL),
-    HF_COUNT("type_vocab_size", "token_types", "2"),
-    HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),
-    HF_DROPOUT("hidden_dropout_prob", "0.1"),
-    HF_SCORES("attention_probs_dropout_prob", "0.1"),
-    HF_IS("position_embedding_type", "\"absolute\"", "positions are learned, one vector each"),
-    HF_LEFT_OUT("classifier_dropout", "of a head for classification, which this class does not have"),
+    BERT_KEYS,
     HF_FINISHED("pad_token_id"),
 };
 const struct dl_hf_model dl_hf_roberta = {

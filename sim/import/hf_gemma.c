@@ -47,7 +47,7 @@ static const struct dl_hf_key phi3[] = {
     HF_DROPOUT("embd_pdrop", "0.0"),
     HF_SCORES("attention_dropout", "0.0"),
     HF_IS("attention_bias", "false", no_bias),
-    HF_DIFFERS("partial_rotary_factor", "1", "", "all of a head is rotated here, which moves a little more memory"),
+    HF_DIFFERS("partial_rotary_factor", "1", "", dl_hf_part_is_rotated),
     HF_LEFT_OUT("original_max_position_embeddings", "rotations by other angles cost the same"),
 };
 const struct dl_hf_model dl_hf_phi3 = {

@@ -101,7 +101,7 @@ static const struct dl_hf_key neox[] = {
     HF_DROPOUT("hidden_dropout", "0.0"),
     HF_SCORES("attention_dropout", "0.0"),
     HF_FINISHED("use_parallel_residual"),
-    HF_DIFFERS("rotary_pct", "1", "0.25", "all of a head is rotated here, which moves a little more memory"),
+    HF_DIFFERS("rotary_pct", "1", "0.25", dl_hf_part_is_rotated),
     HF_LEFT_OUT("rotary_emb_base", "rotations by other angles cost the same"),
     HF_LEFT_OUT("rope_scaling",
                 "rotations by other angles cost the same, but for yarn with Megatron: set positions to \"yarn\""),

@@ -114,6 +114,8 @@ static const struct dl_hf_key common[] = {
 
 const struct dl_hf_keys dl_hf_common = DL_HF_KEYS(common);
 
+const char dl_hf_part_is_rotated[] = "all of a head is rotated here, which moves a little more memory";
+
 const struct dl_hf_word dl_hf_functions[] = {{"gelu", "gelu"},      {"gelu_new", "gelu"},
                                              {"gelu_fast", "gelu"}, {"gelu_pytorch_tanh", "gelu"},
                                              {"relu", "relu"},      {NULL, NULL}};

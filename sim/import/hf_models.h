@@ -110,6 +110,7 @@ size_t dl_hf_model_names(const char ***names, struct dl_arena *arena);
 
 extern const struct dl_hf_keys dl_hf_common;      /* keys that every config.json may have */
 extern const struct dl_hf_word dl_hf_functions[]; /* names of functions between two products without a gate */
+extern const char dl_hf_part_is_rotated[];        /* why a part of heads that is rotated differs */
 
 /* What finish() asks for and says. */
 struct dl_json dl_hf_get(const struct dl_hf *hf, const char *key);     /* value NULL: absent, or null */

@@ -2,8 +2,6 @@
  */
 #include "sim/import/hf_models.h"
 
-static const char part_is_rotated[] = "all of a head is rotated here, which moves a little more memory";
-
 static void set_norms(struct dl_hf *hf, int n)
 {
     json_object_set_new(hf->out->workload, "parallel_norms", json_integer(n));
@@ -83,7 +81,7 @@ static const struct dl_hf_key phi[] = {
     HF_COUNT("num_key_value_heads", "kv_heads", ""),
     HF_DROPOUT("resid_pdrop", "0.0"),
     HF_DIFFERS("embd_pdrop", "0", "", "dropout of the embedding alone is not in the workload"),
-    HF_DIFFERS("partial_rotary_factor", "1", "0.5", part_is_rotated),
+    HF_DIFFERS("partial_rotary_factor", "1", "0.5", dl_hf_part_is_rotated),
     HF_IS("qk_layernorm", "false", "norms of queries and keys have no bias here"),
 };
 const struct dl_hf_model dl_hf_phi = {
@@ -111,7 +109,7 @@ static const struct dl_hf_key stablelm[] = {
     HF_FLAG("use_qkv_bias", "qkv_bias", "false"),
     HF_FINISHED("use_parallel_residual"),
     HF_DIFFERS("hidden_dropout", "0", "", "dropout of the feed-forward half alone is not in the workload"),
-    HF_DIFFERS("partial_rotary_factor", "1", "0.25", part_is_rotated),
+    HF_DIFFERS("partial_rotary_factor", "1", "0.25", dl_hf_part_is_rotated),
     HF_IS("qk_layernorm", "false", "norms of queries and keys have no bias of their own here"),
     HF_LEFT_OUT("norm_eps", "a number in a formula, whatever it is"),
 };
