@@ -84,6 +84,19 @@ static const struct dl_field fields[] = {
      "mxfp8, or in nvfp4; any if absent"},
 };
 
+static bool is_pytorchs(const char *operation)
+{
+    const struct dl_operation *const found = operation ? dl_operation_named(operation) : NULL;
+    return found && found->is_pytorchs;
+}
+
+bool dl_kernel_rules_are_pytorchs(const struct dl_kernel_rules *rules)
+{
+    for (size_t i = 0; i < rules->n; i++)
+        if (is_pytorchs(rules->rules[i].as) || is_pytorchs(rules->rules[i].beside)) return true;
+    return false;
+}
+
 const struct dl_field *dl_kernel_rule_fields(size_t *n_fields)
 {
     *n_fields = DL_COUNT(fields);

@@ -68,6 +68,9 @@ struct dl_kernel_rules {
 enum dl_status dl_kernel_rules_read(struct dl_json list, bool fused, struct dl_arena *arena,
                                     struct dl_kernel_rules *out, struct dl_error *err);
 
+/* Whether one of them makes a kernel, or what goes beside it, one that only PyTorch has. */
+bool dl_kernel_rules_are_pytorchs(const struct dl_kernel_rules *rules);
+
 /* The keys of a rule, for `dlsim list`. */
 const struct dl_field *dl_kernel_rule_fields(size_t *n_fields);
 

@@ -39,7 +39,7 @@ enum { no_model = -1 };
 struct file {
     int64_t model;
     struct dl_json peaks, figures, interpolation, measured, power, taken_by_exchanges, taken_by_sends;
-    const char *convolutions_as, *same_chip_as;
+    const char *convolutions_as, *same_chip_as, *instructions_as;
     double memory_bytes, memory_bytes_per_s, launch_s;
     double older_kernels_fraction, gemm_workspace_bytes;
 };
@@ -80,6 +80,9 @@ static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_
         {"same_chip_as", DL_TEXT, offsetof(struct file, same_chip_as), 0, 0, true, NULL,
          "a device with the same chip and faster memory, where kernels were timed: attention and kernels that only "
          "PyTorch has take at least as long as there; none if absent"},
+        {"instructions_as", DL_TEXT, offsetof(struct file, instructions_as), 0, 0, true, NULL,
+         "a device of another chip, where kernels were timed: kernels that only PyTorch has take at least as many "
+         "clocks of all units as there; none if absent"},
         {"figures", DL_OBJECT, offsetof(struct file, figures), 0, 0, false, NULL, "the keys of the model"},
         {"interpolation", DL_OBJECT, offsetof(struct file, interpolation), 0, 0, true, NULL,
          "constants by which measured kernels predict others; the defaults if absent"},
@@ -130,6 +133,7 @@ static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, s
                               .launch_s = file.launch_s,
                               .convolutions_as = file.convolutions_as,
                               .same_chip_as = file.same_chip_as,
+                              .instructions_as = file.instructions_as,
                               .older_kernels_fraction = file.older_kernels_fraction,
                               .gemm_workspace_bytes = file.gemm_workspace_bytes};
     if ((file.peaks.value &&
@@ -207,6 +211,16 @@ enum dl_status dl_device_take_chip(struct dl_device *d, struct dl_json timed, st
     return read_timed(&taken, timed, arena, &d->chip, err);
 }
 
+enum dl_status dl_device_take_instructions(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
+                                           struct dl_error *err)
+{
+    const struct taken taken = {d->name, "instructions", 1u << DL_KERNEL_MEMORY};
+    if (read_timed(&taken, timed, arena, &d->instructions, err)) return err->status;
+    if (d->model->clocks_per_s && d->instructions->model->clocks_per_s) return DL_OK;
+    return dl_fail(err, DL_KEY, timed.where, "%s takes its instructions, but units of %s are not known", d->name,
+                   d->model->clocks_per_s ? d->instructions->name : d->name);
+}
+
 bool dl_device_throttles(const struct dl_device *d) { return d->power && d->power->throttles; }
 
 bool dl_device_supports(const struct dl_device *d, enum dl_precision precision)
@@ -279,10 +293,22 @@ static struct dl_price no_faster(const struct dl_device *d, const struct dl_kern
     return modelled;
 }
 
-static bool is_of_chip(const struct dl_kernel *k)
+static struct dl_price as_many_clocks(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+                                      struct dl_price modelled)
 {
-    return k->kind == DL_KERNEL_ATTENTION || (k->kind == DL_KERNEL_MEMORY && dl_operation_of(k)->is_pytorchs);
+    const struct dl_device *const there = d->instructions;
+    if (!dl_device_supports(there, precision)) return modelled;
+    const double slower = there->model->clocks_per_s(there->options) / d->model->clocks_per_s(d->options);
+    modelled.seconds = fmax(modelled.seconds, dl_price(there, k, precision).seconds * slower);
+    return modelled;
 }
+
+static bool is_pytorchs(const struct dl_kernel *k)
+{
+    return k->kind == DL_KERNEL_MEMORY && dl_operation_of(k)->is_pytorchs;
+}
+
+static bool is_of_chip(const struct dl_kernel *k) { return k->kind == DL_KERNEL_ATTENTION || is_pytorchs(k); }
 
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
@@ -290,7 +316,7 @@ struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, e
     const struct dl_price modelled = d->model->price(d, k, precision);
     if (d->convolutions && k->kind == DL_KERNEL_CONV) return as_there(d, k, precision, modelled);
     if (d->chip && is_of_chip(k)) return no_faster(d, k, precision, modelled);
-    if (!d->measured) return modelled;
+    if (!d->measured) return d->instructions && is_pytorchs(k) ? as_many_clocks(d, k, precision, modelled) : modelled;
     if (dl_kernel_unit_s(k) > 0) return bound_by_instructions(d, k, precision, modelled.seconds);
     return dl_measured_price(d, k, precision, &modelled);
 }

@@ -31,6 +31,8 @@ struct dl_device {
     const struct dl_device *convolutions; /* that device, see dl_device_take_convolutions; NULL: by its model */
     const char *same_chip_as;             /* name of a device of the same chip, with faster memory; NULL: none */
     const struct dl_device *chip;         /* that device, see dl_device_take_chip; NULL: not asked */
+    const char *instructions_as;          /* name of a device of another chip; NULL: none */
+    const struct dl_device *instructions; /* that device, see dl_device_take_instructions; NULL: not asked */
     const struct dl_power *power;         /* NULL: what it draws is not known */
     double launch_s;                      /* least time between the starts of two kernels on the device */
     struct dl_taken taken_by_exchanges;   /* from kernels, while a collective goes on */
@@ -53,6 +55,7 @@ struct dl_device_model {
     const void *defaults;
     const char *(*fault)(const void *options); /* OPTIONAL: what is wrong with its figures together; NULL: nothing */
     struct dl_price (*price)(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);
+    double (*clocks_per_s)(const void *options); /* OPTIONAL: of all its units together; NULL: it has no such units */
 };
 size_t dl_device_model_count(void);
 const struct dl_device_model *dl_device_model_get(size_t index);
@@ -76,6 +79,12 @@ enum dl_status dl_device_take_convolutions(struct dl_device *d, struct dl_json t
  * tables is taken out of it. */
 enum dl_status dl_device_take_chip(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
                                    struct dl_error *err);
+
+/* From now on kernels that only PyTorch has take at least as many clocks of all units as on that device, which must
+ * have been timed: those that are slower there than its memory are bound by instructions. The document is that of the
+ * device called instructions_as; what is not needed of its tables is taken out of it. */
+enum dl_status dl_device_take_instructions(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
+                                           struct dl_error *err);
 
 /* Whether its clock follows the power of a step. */
 bool dl_device_throttles(const struct dl_device *d);

@@ -146,6 +146,12 @@ double dl_gpu_instructions_s(const struct dl_gpu *o, double unit_s)
     return unit_s * defaults.clock_hz / o->clock_hz / o->units;
 }
 
+static double clocks_per_s(const void *options)
+{
+    const struct dl_gpu *const o = options;
+    return o->units * o->clock_hz;
+}
+
 static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct dl_gpu *const o = d->options;
@@ -175,4 +181,5 @@ const struct dl_device_model dl_device_gpu = {
     .defaults = &defaults,
     .fault = fault,
     .price = price,
+    .clocks_per_s = clocks_per_s,
 };

@@ -170,8 +170,9 @@ void dl_session_find_remedies(struct dl_session *s)
 
 void dl_session_close(struct dl_session *s)
 {
-    const struct dl_json docs[] = {s->strategy_doc,     s->workload_doc, s->device_doc,   s->timed_doc,
-                                   s->convolutions_doc, s->chip_doc,     s->software_doc, s->scenario_doc};
+    const struct dl_json docs[] = {s->strategy_doc, s->workload_doc,     s->device_doc,
+                                   s->timed_doc,    s->convolutions_doc, s->chip_doc,
+                                   s->software_doc, s->scenario_doc,     s->instructions_doc};
     dl_timeline_free(s->timeline);
     dl_free(s->loads);
     dl_lowered_release(&s->lowered, dl_n_stages(&s->job.setting));

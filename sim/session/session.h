@@ -60,6 +60,7 @@ struct dl_session {
     struct dl_json strategy_doc, workload_doc, device_doc, software_doc, scenario_doc;
     struct dl_json convolutions_doc; /* of the device whose convolutions stand for the device's own; else nothing */
     struct dl_json chip_doc;         /* of the device with the same chip that was timed; else nothing */
+    struct dl_json instructions_doc; /* of the device of another chip whose instructions were timed; else nothing */
     struct dl_json timed_doc;        /* the device as its file has it, if --set makes it another; else nothing */
     struct dl_scenario scenario;
     struct dl_job job;

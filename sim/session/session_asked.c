@@ -10,6 +10,7 @@ static void add(const struct dl_session *s, bool with_strategy, struct dl_finger
     dl_fingerprint_json(f, "timed device", s->timed_doc.value);
     dl_fingerprint_json(f, "device of convolutions", s->convolutions_doc.value);
     dl_fingerprint_json(f, "device of the same chip", s->chip_doc.value);
+    dl_fingerprint_json(f, "device of instructions", s->instructions_doc.value);
     if (with_strategy) dl_fingerprint_document(f, "strategy", s->strategy_doc.value, names);
     dl_fingerprint_json(f, "workload", s->workload_doc.value);
     dl_fingerprint_text(f, "software", s->software.name); /* errors of the model are known by its name */

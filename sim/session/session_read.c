@@ -92,16 +92,21 @@ static enum dl_status load_named(struct dl_session *s, const char *key, const ch
     return dl_load_document(&want, &nothing, s->arena, doc, &s->err);
 }
 
-/* Tables of another device's convolutions are read only for models that have some. */
+/* Tables of another device are read only where some of their kernels may be asked for. */
 static enum dl_status load_timed(struct dl_session *s)
 {
-    const char *const convolutions = s->device.convolutions_as, *const chip = s->device.same_chip_as;
+    const char *const convolutions = s->device.convolutions_as, *const chip = s->device.same_chip_as,
+                      *const instructions = s->device.instructions_as;
     if (convolutions && dl_model_find(&s->model, is_convolution) &&
         (load_named(s, "convolutions_as", convolutions, &s->convolutions_doc) ||
          dl_device_take_convolutions(&s->device, s->convolutions_doc, s->arena, &s->err)))
         return s->err.status;
     if (chip && (load_named(s, "same_chip_as", chip, &s->chip_doc) ||
                  dl_device_take_chip(&s->device, s->chip_doc, s->arena, &s->err)))
+        return s->err.status;
+    if (instructions && dl_kernel_rules_are_pytorchs(&s->written.kernels) &&
+        (load_named(s, "instructions_as", instructions, &s->instructions_doc) ||
+         dl_device_take_instructions(&s->device, s->instructions_doc, s->arena, &s->err)))
         return s->err.status;
     return DL_OK;
 }
@@ -185,6 +190,7 @@ static enum dl_status read_like(struct dl_session *s, const struct dl_session *o
     s->timed_doc = dl_json_shared(other->timed_doc);
     s->convolutions_doc = dl_json_shared(other->convolutions_doc);
     s->chip_doc = dl_json_shared(other->chip_doc);
+    s->instructions_doc = dl_json_shared(other->instructions_doc);
     s->device = other->device;
     set_iterations(s);
     dl_job_suit(&s->job, &s->software, &s->model);

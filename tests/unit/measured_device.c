@@ -85,6 +85,28 @@ START_TEST(convolutions_may_be_as_those_of_another_device)
 }
 END_TEST
 
+/* What only PyTorch has takes as many clocks as on the H200 where its memory is not the limit there; other kernels, and
+ * those that memory bounds, are the device's own. */
+START_TEST(kernels_of_pytorch_take_as_many_clocks_as_on_another_device)
+{
+    struct dl_kernel rotation = moving(5.4e8), activation = moving(4.5e8), norm = moving(2.7e8);
+    rotation.name = "rotary_parts", activation.name = "swiglu_parts", norm.name = "rmsnorm";
+    open_device("h200");
+    const double there_s = price_of(rotation).seconds;
+    struct dl_json timed = dl_json_shared(doc);
+    open_device("a100-80");
+    ck_assert_str_eq(device.instructions_as, "h200");
+    const double activation_s = price_of(activation).seconds, norm_s = price_of(norm).seconds;
+    ck_assert_double_lt(price_of(rotation).seconds, there_s); /* on fewer units at a lower clock, with less memory */
+    ck_assert(!dl_device_take_instructions(&device, timed, arena, &err));
+    ck_assert_double_eq_tol(price_of(rotation).seconds, there_s * 132 * 1.98 / (108 * 1.41), 1e-9);
+    ck_assert_double_eq(price_of(activation).seconds, activation_s);
+    ck_assert_double_eq(price_of(norm).seconds, norm_s);
+    ck_assert_int_eq(price_of(rotation).ground, DL_GROUND_MODELLED);
+    json_decref(timed.value);
+}
+END_TEST
+
 /* Of the tables only those that are used are read, each at its place, and only they are left to be told by. */
 START_TEST(the_chip_of_another_device_has_attention_but_no_products)
 {
@@ -372,6 +394,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, points_whose_rows_begin_alike_count_more);
     tcase_add_test(tests, convolutions_are_told_apart_by_their_windows);
     tcase_add_test(tests, convolutions_may_be_as_those_of_another_device);
+    tcase_add_test(tests, kernels_of_pytorch_take_as_many_clocks_as_on_another_device);
     tcase_add_test(tests, the_chip_of_another_device_has_attention_but_no_products);
     tcase_add_test(tests, tables_without_windows_hold_for_all_convolutions);
     tcase_add_test(tests, memory_bound_kernels_grow_with_their_bytes);
