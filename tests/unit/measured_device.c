@@ -107,6 +107,28 @@ START_TEST(kernels_of_pytorch_take_as_many_clocks_as_on_another_device)
 }
 END_TEST
 
+/* So it is on every other chip: with more units than the H200, and with memory of a fifth of its rate. */
+START_TEST(no_chip_does_kernels_of_pytorch_in_fewer_clocks)
+{
+    static const struct {
+        const char *name;
+        double clocks_per_s;
+    } chips[] = {{"a100-40", 108 * 1.41e9}, {"b200", 148 * 1.98e9}, {"gh200", 132 * 1.98e9}, {"v100-32", 80 * 1.53e9}};
+    struct dl_kernel rotation = moving(5.4e8);
+    rotation.name = "rotary_parts";
+    open_device("h200");
+    const double clocks = dl_price(&device, &rotation, DL_FP16).seconds * 132 * 1.98e9;
+    struct dl_json timed = dl_json_shared(doc);
+    for (size_t i = 0; i < DL_COUNT(chips); i++) {
+        open_device(chips[i].name);
+        ck_assert(!dl_device_take_instructions(&device, timed, arena, &err));
+        const double here_s = dl_price(&device, &rotation, DL_FP16).seconds; /* which all of them have */
+        ck_assert_double_ge(here_s * chips[i].clocks_per_s, (1 - 1e-9) * clocks);
+    }
+    json_decref(timed.value);
+}
+END_TEST
+
 /* Of the tables only those that are used are read, each at its place, and only they are left to be told by. */
 START_TEST(the_chip_of_another_device_has_attention_but_no_products)
 {
@@ -395,6 +417,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, convolutions_are_told_apart_by_their_windows);
     tcase_add_test(tests, convolutions_may_be_as_those_of_another_device);
     tcase_add_test(tests, kernels_of_pytorch_take_as_many_clocks_as_on_another_device);
+    tcase_add_test(tests, no_chip_does_kernels_of_pytorch_in_fewer_clocks);
     tcase_add_test(tests, the_chip_of_another_device_has_attention_but_no_products);
     tcase_add_test(tests, tables_without_windows_hold_for_all_convolutions);
     tcase_add_test(tests, memory_bound_kernels_grow_with_their_bytes);
