@@ -1,11 +1,12 @@
-"""Steps of FSDP2 as one rank of eight runs them, on one GPU: the process group is PyTorch's fake one.
+"""Micro-batches of FSDP2 as one rank of eight runs them, on one GPU: the process group is PyTorch's fake one.
 
     python3 kernels/torch/fsdp.py OUT.json
 
 Gathered parameters are the own shard eight times, copied on the stream of the gathers, so that values are as in training.
-Cases: `copied` (no more than that), `nvlink` and `slow`: sixteen blocks as of NCCL copy beside it for as long as the bytes
+Steps: `copied` (no more than that), `nvlink` and `slow`: sixteen blocks as of NCCL copy beside it for as long as the bytes
 take at 330 and 100 GB/s. Models: OLMo 2 compiled (norms after, norms of queries and keys over all heads, z-loss), Llama 2 7B
-of foundation-model-stack in eager code (2 x 2 rotations in fp32 by mul and sum). Attention by FlashAttention-2.
+of foundation-model-stack in eager code (2 x 2 rotations in fp32 by mul and sum), Llama 3 8B of torchtitan (complex rotations).
+Attention is FlashAttention-2. Rotations and losses are timed alone, too. It was run in two parts.
 """
 import json
 import sys
@@ -20,7 +21,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 BEGAN = time.time()
-WORLD, LIMIT_S = 8, 115
+WORLD, LIMIT_S = 8, 300
 OUT = {"torch": torch.__version__, "device": torch.cuda.get_device_name(), "cases": [], "errors": []}
 dev = torch.device("cuda")
 
@@ -159,6 +160,42 @@ class FmsBlock(nn.Module):
         return self.w2(F.silu(self.w1(x)) * self.w3(x)) + r
 
 
+class TitanBlock(nn.Module):
+    """torchtitan's: rotations by complex numbers, keys and values repeated."""
+
+    def __init__(self, d, heads, ffn):
+        super().__init__()
+        self.heads, self.kv, self.size = heads, 8, d // heads
+        self.q, self.o = nn.Linear(d, d, bias=False), nn.Linear(d, d, bias=False)
+        self.k, self.v = (nn.Linear(d, self.kv * self.size, bias=False) for _ in range(2))
+        self.w1, self.w3, self.w2 = nn.Linear(d, ffn, bias=False), nn.Linear(d, ffn, bias=False), nn.Linear(ffn, d, bias=False)
+        self.an, self.fn = FullNorm(d), FullNorm(d)
+
+    def repeat(self, t):
+        n, s, h, e = t.shape
+        return t[:, :, :, None, :].expand(n, s, h, self.heads // self.kv, e).reshape(n, s, self.heads, e)
+
+    def forward(self, x, f, _):
+        n, s, d = x.shape
+        h = self.an(x)
+        q, k, v = self.q(h).view(n, s, -1, self.size), self.k(h).view(n, s, -1, self.size), self.v(h).view(n, s, -1, self.size)
+        q, k = rotate_complex(q, f), rotate_complex(k, f)
+        k, v = self.repeat(k), self.repeat(v)
+        a = F.scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), is_causal=True)
+        x = x + self.o(a.transpose(1, 2).contiguous().view(n, s, d))
+        h = self.fn(x)
+        return x + self.w2(F.silu(self.w1(h)) * self.w3(h))
+
+
+def rotate_complex(t, f):
+    c = torch.view_as_complex(t.float().reshape(*t.shape[:-1], -1, 2))
+    return torch.view_as_real(c * f).flatten(3).type_as(t)
+
+
+def wide_loss(logits, labels):
+    return F.cross_entropy(logits.float().view(-1, logits.shape[-1]), labels.view(-1))
+
+
 class Model(nn.Module):
     def __init__(self, block, layers, d, heads, ffn, vocab):
         super().__init__()
@@ -186,6 +223,8 @@ def plain_loss(logits, labels):
 def angles(kind, seq, size):
     freq = 1.0 / (500000 ** (torch.arange(0, size, 2, device=dev).float() / size))
     t = torch.outer(torch.arange(seq, device=dev).float(), freq)
+    if kind == "titan":
+        return torch.polar(torch.ones_like(t), t)[None, :, None, :], None
     if kind == "olmo":
         t = torch.cat((t, t), -1)
         return t.sin()[None, :, None, :], t.cos()[None, :, None, :]
@@ -202,7 +241,7 @@ def build(kind, block, layers, d, heads, ffn, vocab, compiled, reduce):
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=reduce)
     for b in m.blocks:
         fully_shard(b, mp_policy=policy)
-    if kind == "olmo":
+    if kind != "fms":
         fully_shard(m.head, mp_policy=policy)
     fully_shard(m, mp_policy=policy)
     m.to_empty(device=dev)
@@ -247,13 +286,54 @@ def save():
         json.dump(OUT, f, indent=1)
 
 
+def alone(name, f, inputs, n=12):
+    """Forward and backward of a function, on its own."""
+    def forward():
+        return f(*inputs)
+    out = forward()
+    g = torch.ones_like(out)
+    wanted = [i for i in inputs if i.requires_grad]
+
+    def backward():
+        torch.autograd.grad(out, wanted, g, retain_graph=True)
+
+    for _ in range(3):
+        forward(), backward()
+    times = []
+    for one in (forward, backward):
+        torch.cuda.synchronize()
+        a, b = torch.cuda.Event(True), torch.cuda.Event(True)
+        a.record()
+        for _ in range(n):
+            one()
+        b.record()
+        b.synchronize()
+        times.append(a.elapsed_time(b) * 1e-3 / n)
+    OUT.setdefault("alone", []).append([name, *times])
+    save()
+
+
+def lone_kernels():
+    bf = dict(device=dev, dtype=torch.bfloat16, requires_grad=True)
+    for n, s, h in ((2, 4096, 32), (1, 8192, 32), (4, 4096, 16)):
+        f, _ = angles("titan", s, 128)
+        alone(f"complex rotation {n} {s} {h} 128", rotate_complex, (torch.randn(n, s, h, 128, **bf), f))
+    for tokens, words in ((16384, 100352), (8192, 100352), (8192, 128256)):
+        labels = torch.randint(0, words, (tokens,), device=dev)
+        alone(f"loss {tokens} {words}", lambda x, l=labels: wide_loss(x, l), (torch.randn(tokens, words, **bf),))
+        torch.cuda.empty_cache()
+        alone(f"loss and z-loss {tokens} {words}", lambda x, l=labels: z_loss(x, l), (torch.randn(tokens, words, **bf),))
+        torch.cuda.empty_cache()
+
+
 def case(name, kind, block, shape, samples, compiled, reduce, n):
     layers, d, heads, ffn, vocab = shape
     t0 = time.time()
     m = build(kind, block, layers, d, heads, ffn, vocab, compiled, reduce)
-    one, two = angles(kind, 4096, d // heads)
-    tokens = torch.randint(0, vocab, (samples, 4096), device=dev)
-    loss_of = torch.compile(z_loss) if kind == "olmo" else plain_loss
+    seq = 8192 if kind == "titan" else 4096
+    one, two = angles(kind, seq, d // heads)
+    tokens = torch.randint(0, vocab, (samples, seq), device=dev)
+    loss_of = {"olmo": torch.compile(z_loss), "titan": wide_loss, "fms": plain_loss}[kind]
 
     def step():
         loss_of(m(tokens, one, two), tokens).backward()
@@ -284,9 +364,12 @@ def main():
     torch.backends.cuda.enable_mem_efficient_sdp(False)
     torch.backends.cuda.enable_math_sdp(False)
     fp32, bf16 = torch.float32, torch.bfloat16
+    lone_kernels()
     plans = [("fms 7B eager", "fms", FmsBlock, (32, 4096, 32, 11008, 32000), 2, False, bf16, 4),
              ("OLMo 2 1B compiled", "olmo", OlmoBlock, (18, 2048, 16, 5632, 100352), 4, True, fp32, 8),
-             ("OLMo 2 7B compiled", "olmo", OlmoBlock, (32, 4096, 32, 11008, 100352), 2, True, fp32, 4)]
+             ("OLMo 2 7B compiled", "olmo", OlmoBlock, (32, 4096, 32, 11008, 100352), 2, True, fp32, 4),
+             ("titan 8B eager", "titan", TitanBlock, (32, 4096, 32, 14336, 128256), 1, False, fp32, 4),
+             ("titan 8B compiled", "titan", TitanBlock, (32, 4096, 32, 14336, 128256), 1, True, fp32, 4)]
     for plan in plans:
         if time.time() - BEGAN > LIMIT_S - 25:
             OUT["errors"].append(f"no time for {plan[0]}")

@@ -3,7 +3,7 @@
 #include "tests/unit/analytic_run.h"
 #include "tests/unit/measured_steps.h"
 
-enum column { WORKLOAD, SOFTWARE, SAMPLES, COLLECTIVE_BYTES_PER_S, SECONDS };
+enum column { WORKLOAD, SOFTWARE, SAMPLES, TOKENS, COLLECTIVE_BYTES_PER_S, SECONDS };
 
 static void open_measured(void) { open_measured_file("fsdp_steps"); }
 
@@ -18,7 +18,7 @@ static double step_s(const json_t *row, double n_microbatches)
         .head = dl_arena_format(arena, "\"devices\":8,\"precision\":\"bf16\",\"microbatch\":%g,\"global_batch\":%g,",
                                 samples, 8 * samples * n_microbatches),
         .stack = "{\"name\":\"data\",\"overlap\":true},{\"name\":\"zero\",\"stage\":3}",
-        .set = {"workload.seq=4096",
+        .set = {dl_arena_format(arena, "workload.seq=%g", number(row, TOKENS)),
                 dl_arena_format(arena, "topo.node.parts.0.bandwidth_bytes_per_s=%g", link_bytes_per_s)}};
     struct dl_session s;
     ck_assert_msg(analytic_run(&run, arena, &s), "%s", s.err.text);
