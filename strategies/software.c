@@ -362,6 +362,7 @@ void dl_software_slow_hosts(struct dl_software *software, double slowdown)
                                 &software->linear_host_s,          &software->group_host_s,
                                 &software->collective_host_s,      &software->gather_part_host_s,
                                 &software->collective_rank_host_s, &software->vector_part_host_s,
-                                &software->batch_host_s,           &software->send_host_s};
+                                &software->batch_host_s,           &software->send_host_s,
+                                &software->overlap_host_s};
     for (size_t i = 0; i < DL_COUNT(of_hosts); i++) *of_hosts[i] *= slowdown;
 }

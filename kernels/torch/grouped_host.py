@@ -236,7 +236,8 @@ def timed(n, precision):
     return {"precision": precision, "experts": n, "forward_s": forward_s / CHAIN, "backward_s": (all_s - forward_s) / CHAIN}
 
 
-rows = [timed(n, precision) for precision in ("bf16", "mxfp8") for n in (1, 4, 8, 16, 32)]
-for row in rows:
-    print(row)
-json.dump({"torch": torch.__version__, "rows": rows}, open(sys.argv[1], "w"), indent=1)
+if __name__ == "__main__":
+    rows = [timed(n, precision) for precision in ("bf16", "mxfp8") for n in (1, 4, 8, 16, 32)]
+    for row in rows:
+        print(row)
+    json.dump({"torch": torch.__version__, "rows": rows}, open(sys.argv[1], "w"), indent=1)

@@ -42,11 +42,20 @@ START_TEST(a_device_that_sets_the_pace_does_not_notice)
 }
 END_TEST
 
+START_TEST(parts_of_blocks_are_work_of_the_host)
+{
+    struct dl_software software = {.overlap_host_s = 1};
+    dl_software_slow_hosts(&software, 3);
+    ck_assert_double_eq(software.overlap_host_s, 3);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("host_spread");
     tcase_add_loop_test(tests, two_ranks_wait_for_the_slower_host, 0, DL_COUNT(engines));
     tcase_add_loop_test(tests, a_device_that_sets_the_pace_does_not_notice, 0, DL_COUNT(engines));
+    tcase_add_test(tests, parts_of_blocks_are_work_of_the_host);
     Suite *const suite = suite_create("host_spread");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
