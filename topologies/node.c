@@ -157,6 +157,8 @@ static const struct dl_field host_fields[] = {
     {"memory_bytes", DL_NUMBER, offsetof(struct dl_node_host, memory_bytes), 1, 1e18, true, NULL, "of the host"},
     {"memory_bytes_per_s", DL_NUMBER, offsetof(struct dl_node_host, memory_bytes_per_s), 1, 1e18, true, NULL,
      "that the host's memory sustains"},
+    {"slowdown", DL_NUMBER, offsetof(struct dl_node_host, slowdown), 0.05, 20, true, NULL,
+     "times of the host that software files tell are so many times as long here; 1 if absent"},
 };
 
 /* A path of its own for each device. Without a bandwidth there is none, and sockets of a PCIe part are the host. */

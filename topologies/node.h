@@ -35,6 +35,7 @@ struct dl_edge {
 struct dl_node_host {
     double link_bandwidth_bytes_per_s, link_latency_s; /* of each device to the host, per direction */
     double memory_bytes, memory_bytes_per_s;           /* of the whole host; what it sustains */
+    double slowdown; /* what software takes of a host takes so many times as long as its file says */
 };
 
 struct dl_node {

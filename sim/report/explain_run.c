@@ -31,6 +31,7 @@ static void tell_waits(struct dl_told_step *t)
                                         dl_work_kind_name(w->kind), dl_format_seconds(w->host_s, launches)),
                         dl_arena_format(t->e->arena, "%s * %s", dl_told_count(t, w->n), number(t, w->seconds)));
         dl_explain_cite(t->e, below(t, t->of->software_doc, "host_s_per_launch"));
+        dl_explain_cite(t->e, below(t, below(t, below(t, t->of->system_doc, "node"), "host"), "slowdown"));
     }
 }
 

@@ -134,9 +134,17 @@ static enum dl_status read_device(struct dl_session *s)
     return load_timed(s);
 }
 
+/* Software tells what it takes of the host that it was timed on. */
+static void suit_host(struct dl_session *s)
+{
+    const double slowdown = s->machine.topology->node.host.slowdown;
+    if (slowdown > 0) dl_software_slow_hosts(&s->software, slowdown);
+}
+
 static enum dl_status suit_device(struct dl_session *s)
 {
     const enum dl_precision precision = s->job.setting.precision;
+    suit_host(s);
     dl_job_suit_machine(&s->job, &s->device, s->machine.topology);
     if (dl_device_supports(&s->device, precision)) return DL_OK;
     return dl_fail(&s->err, DL_IMPOSSIBLE, dl_json_member(s->strategy_doc, "precision", s->arena).where,

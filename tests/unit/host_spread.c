@@ -1,5 +1,5 @@
 /* host_spread.c - hosts that do not take the same time for the same step: ranks wait for the last of them, unless the
- * device sets the pace. */
+ * device sets the pace. Hosts of a machine may all be slower than the one that software was timed on. */
 #include "tests/unit/divided_step.h"
 
 #define SOFTWARE(launch_s, spread)                                                                                     \
@@ -7,19 +7,24 @@
     ",'host_spread_fraction':" spread "}"
 #define MLP "{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','widths':[512,1024,512]}"
 
-/* On so many ranks that sum gradients in no time. */
-static double step_s(const char *software, const char *engine, uint32_t n)
+/* On so many ranks that sum gradients in no time, with a value of --set or none. */
+static double step_with_s(const char *set, const char *software, const char *engine, uint32_t n)
 {
     char head[100];
     struct dl_session t;
     snprintf(head, sizeof head, "'global_batch':%u,'microbatch':1,'precision':'fp16','devices':%u", n, n);
     const struct training_inputs inputs = {
-        .system = FAST_SYSTEM, .device = IDEAL_DEVICE, .software = software, .workload = MLP};
+        .system = FAST_SYSTEM, .device = IDEAL_DEVICE, .software = software, .workload = MLP, .set = set};
     training_open_stack(&t, inputs, head, "{'name':'data'}");
     ck_assert_msg(!t.err.status, "%s", t.err.text);
     const double seconds = training_simulate(&t, engine).result.step_s;
     dl_session_close(&t);
     return seconds;
+}
+
+static double step_s(const char *software, const char *engine, uint32_t n)
+{
+    return step_with_s(NULL, software, engine, n);
 }
 
 static const char *const engines[] = {"simgrid", "analytic"};
@@ -42,6 +47,16 @@ START_TEST(a_device_that_sets_the_pace_does_not_notice)
 }
 END_TEST
 
+START_TEST(a_slow_host_takes_so_many_times_as_long)
+{
+    static const char slow[] = "topo.node.host.slowdown=3";
+    ck_assert_double_eq_tol(step_with_s(slow, SOFTWARE("0.25", "0"), engines[_i], 2),
+                            step_s(SOFTWARE("0.75", "0"), engines[_i], 2), 1e-9);
+    ck_assert_double_eq_tol(step_with_s(slow, SOFTWARE("0.25", "0.14"), engines[_i], 2),
+                            step_s(SOFTWARE("0.75", "0.14"), engines[_i], 2), 1e-9);
+}
+END_TEST
+
 START_TEST(parts_of_blocks_are_work_of_the_host)
 {
     struct dl_software software = {.overlap_host_s = 1};
@@ -55,6 +70,7 @@ int main(void)
     TCase *const tests = tcase_create("host_spread");
     tcase_add_loop_test(tests, two_ranks_wait_for_the_slower_host, 0, DL_COUNT(engines));
     tcase_add_loop_test(tests, a_device_that_sets_the_pace_does_not_notice, 0, DL_COUNT(engines));
+    tcase_add_loop_test(tests, a_slow_host_takes_so_many_times_as_long, 0, DL_COUNT(engines));
     tcase_add_test(tests, parts_of_blocks_are_work_of_the_host);
     Suite *const suite = suite_create("host_spread");
     suite_add_tcase(suite, tests);
