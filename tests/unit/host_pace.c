@@ -1,5 +1,5 @@
-/* host_pace.c - hosts that differ: slowdowns of machines with Grace, and what parts of a block take of the host, against
- * times that were measured beside an H200 (kernels/torch/host_pace.py). */
+/* host_pace.c - hosts that differ: slowdowns of machines with Grace, and what parts of a block take of the host,
+ * against times that were measured beside an H200 (kernels/torch/host_pace.py). */
 #include <math.h>
 
 #include "tests/unit/priced_device.h"
