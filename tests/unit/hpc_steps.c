@@ -98,14 +98,11 @@ START_TEST(norms_over_devices_take_longer)
 }
 END_TEST
 
-static double step_s_of(const char *workload, const char *software, const char *how)
+static double step_s_on(const char *system, const char *workload, const char *software, const char *how)
 {
-    const char *const strategy = dl_arena_format(
-        arena,
-        "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a step\",\"workload\":\"none\",\"global_batch\":1,"
-        "\"microbatch\":1,%s}",
-        how);
-    const struct dl_session_request request = {.topo = {"h200", NULL},
+    const char *const strategy =
+        dl_arena_format(arena, "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a step\",\"workload\":\"none\",%s}", how);
+    const struct dl_session_request request = {.topo = {system, NULL},
                                                .strategy = {"step.json", strategy},
                                                .workload = {workload, NULL},
                                                .software = {software, NULL},
@@ -115,6 +112,12 @@ static double step_s_of(const char *workload, const char *software, const char *
     const double step_s = s.report.result.step_s;
     dl_session_close(&s);
     return step_s;
+}
+
+/* Of one sample on an H200. */
+static double step_s_of(const char *workload, const char *software, const char *how)
+{
+    return step_s_on("h200", workload, software, dl_arena_format(arena, "\"global_batch\":1,\"microbatch\":1,%s", how));
 }
 
 /* An update like apex's LAMB took the host 2.52 and 3.27 ms beside two H200; it begins when the graph of the step is
@@ -143,6 +146,34 @@ START_TEST(packed_samples_come_as_one_thread_unpacks_them)
 }
 END_TEST
 
+/* Evaluations in the logs of these submissions (the systems' files cite them), which read as training does. */
+static const struct {
+    const char *system, *workload, *software, *precision;
+    int devices, on_device;
+    double samples, seconds;
+} evaluations[] = {
+    {"cori-gpu", "deepcam", "pytorch-nchw", "fp16", 64, 2, 15158, 65.0},
+    {"thetagpu", "deepcam", "pytorch-nchw", "tf32", 128, 2, 15158, 19.4},
+    {"frontera-rtx", "cosmoflow-0.7", "tensorflow-keras", "fp32", 64, 1, 65536, 99.0},
+};
+
+START_TEST(samples_of_a_file_system_come_as_in_evaluations)
+{
+    const int batch = evaluations[_i].devices * evaluations[_i].on_device;
+    const double read_s = batch / evaluations[_i].samples * evaluations[_i].seconds;
+    const char *const how = "\"devices\":%d,\"global_batch\":%d,\"microbatch\":%d,\"precision\":\"%s\",\"stack\":["
+                            "{\"name\":\"data\"}%s]";
+    double step_s[2];
+    for (int reads = 0; reads < 2; reads++)
+        step_s[reads] = step_s_on(evaluations[_i].system, evaluations[_i].workload, evaluations[_i].software,
+                                  dl_arena_format(arena, how, evaluations[_i].devices, batch, evaluations[_i].on_device,
+                                                  evaluations[_i].precision,
+                                                  reads ? ",{\"name\":\"input\",\"from\":\"storage\"}" : ""));
+    ck_assert_double_le(step_s[0], 0.75 * read_s);
+    ck_assert_double_eq_tol(step_s[1], read_s, 0.01 * read_s);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("hpc_steps");
@@ -152,6 +183,7 @@ int main(void)
     tcase_add_test(tests, norms_over_devices_take_longer);
     tcase_add_test(tests, an_update_that_asks_for_overflows_waits_for_the_graph);
     tcase_add_test(tests, packed_samples_come_as_one_thread_unpacks_them);
+    tcase_add_loop_test(tests, samples_of_a_file_system_come_as_in_evaluations, 0, DL_COUNT(evaluations));
     Suite *const suite = suite_create("hpc_steps");
     suite_add_tcase(suite, tests);
     return run_suite(suite);

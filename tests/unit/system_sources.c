@@ -48,6 +48,7 @@ static const struct {
     {"juwels-booster", 3744, 4, 800},
     {"horeka", 668, 4, 800},
     {"cori-gpu", 144, 4, 400},
+    {"thetagpu", 192, 8, 1600},
     {"hal", 64, 2, 200},
     {"longhorn", 384, 2, 200},
     {"frontera-rtx", 360, 1, 54.4},
