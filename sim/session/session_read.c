@@ -7,12 +7,16 @@
 #include "topologies/placement.h"
 
 /* Ranks that do not wait for all others at the end of a step, a host that does not wait for its device, or samples that
- * are read ahead begin the next one early: then the second is like all that follow. */
+ * are read ahead begin the next one early: then the second is like all that follow. While the device waits for samples
+ * the host gets ahead of it; in the first step it is not yet, which so ends late and makes the second too short: then
+ * the third is. */
 static void set_iterations(struct dl_session *s)
 {
-    const bool runs_ahead = !s->software.step_barrier || s->job.setting.reads_ahead ||
-                            (s->software.host_s_per_launch > 0 && !s->software.drains_at_end);
-    if (!s->request.iterations) s->request.iterations = runs_ahead ? 2 : 1;
+    const bool reads_ahead = s->job.setting.reads_ahead,
+               host_is_ahead = s->software.host_s_per_launch > 0 && !s->software.drains_at_end;
+    if (s->request.iterations) return;
+    s->request.iterations = 1 + (!s->software.step_barrier || host_is_ahead || reads_ahead);
+    if (reads_ahead && host_is_ahead) s->request.iterations++;
 }
 
 static enum dl_status read_strategy(struct dl_session *s)
