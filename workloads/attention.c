@@ -86,6 +86,16 @@ static void rotate(struct dl_block *b)
                                                   .rotates_parts = rotates_parts(b)});
 }
 
+/* Rows are those of a head, or of all heads of a token. */
+static void norm_heads(struct dl_block *b, const char *name, double heads)
+{
+    const double width = (double)b->o->head_size;
+    if (b->o->joint_qk_norm)
+        dl_block_head_norm(b, name, 1, heads * width);
+    else
+        dl_block_head_norm(b, name, heads, width);
+}
+
 static void queries_keys_values(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
@@ -99,8 +109,8 @@ static void queries_keys_values(struct dl_block *b)
         joined_queries_keys_values(b);
     b->tape.result = DL_NO_RESULT;
     if (o->qk_norm) {
-        dl_block_head_norm(b, "q_norm", (double)o->heads, (double)o->head_size);
-        dl_block_head_norm(b, "k_norm", key_heads(o), (double)o->head_size);
+        norm_heads(b, "q_norm", (double)o->heads);
+        norm_heads(b, "k_norm", key_heads(o));
     }
     rotate(b);
 }
@@ -184,5 +194,5 @@ void dl_block_attention(struct dl_block *b)
     dl_block_norm(b, "norm1", (double)b->o->hidden);
     b->tape.module = DL_NO_MODULE;
     dl_block_attend(b);
-    dl_block_residual(b);
+    dl_block_finish_half(b, "norm1_after");
 }

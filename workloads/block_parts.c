@@ -47,6 +47,24 @@ void dl_block_residual(struct dl_block *b)
     saved_by_layer(b)->outside_bytes += DL_MASK_BYTES * b->elements;
 }
 
+/* Backward the gradient of a factor sums products with what it was given, which is kept. */
+static void scale_channels(struct dl_block *b)
+{
+    dl_tape_pass(&b->tape,
+                 &(struct dl_tape_pass){"layer_scale", DL_ACTIVATION, .forward = 2 * b->elements,
+                                        .input_gradient = 2 * b->elements, .weight_gradient = 2 * b->elements});
+    b->tape.layer->parameters_outside += (double)b->o->hidden;
+    b->tape.layer->n_tensors += 1;
+    saved_by_layer(b)->outside_bytes += DL_ACTIVATION_BYTES * b->elements;
+}
+
+void dl_block_finish_half(struct dl_block *b, const char *norm)
+{
+    if (b->o->post_norms) dl_block_norm(b, norm, (double)b->o->hidden);
+    if (b->o->layer_scale) scale_channels(b);
+    dl_block_residual(b);
+}
+
 void dl_block_save_operand(struct dl_block *b, double elements, dl_dimensions by, bool is_needed_wide,
                            enum dl_adapter_target target)
 {

@@ -71,6 +71,14 @@ static void transform(struct dl_block *b)
     dl_block_norm(b, "transform_norm", (double)b->o->hidden);
 }
 
+/* Its tanh is kept. */
+static void cap_logits(struct dl_block *b, double logits)
+{
+    dl_tape_pass(&b->tape,
+                 &(struct dl_tape_pass){"logit_cap", DL_INSIDE, .forward = 2 * logits, .input_gradient = 3 * logits});
+    b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * logits;
+}
+
 /* All heads of a model share one matrix. */
 static void predict(struct dl_block *b, double tokens, bool shares_weights)
 {
@@ -83,6 +91,7 @@ static void predict(struct dl_block *b, double tokens, bool shares_weights)
                                                    .shares_weights = shares_weights, .stays_wide = true});
     if (!dl_block_is_frozen(b))
         b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what that is given */
+    if (o->logit_cap) cap_logits(b, tokens * (double)o->vocab);
     dl_tape_cross_entropy(&b->tape, tokens * (double)o->vocab, DL_INSIDE);
 }
 

@@ -45,5 +45,5 @@ void dl_block_feed_forward(struct dl_block *b)
     dl_block_save_operand(b, b->elements, DL_ACTIVATION, false, DL_TARGET_FC1);
     dl_block_feed(b);
     b->tape.module = DL_NO_MODULE;
-    dl_block_residual(b);
+    dl_block_finish_half(b, "norm2_after");
 }

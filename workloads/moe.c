@@ -128,5 +128,5 @@ void dl_block_experts(struct dl_block *b)
     else
         latent_experts(b);
     b->tape.module = DL_NO_MODULE;
-    dl_block_residual(b);
+    dl_block_finish_half(b, "norm2_after");
 }

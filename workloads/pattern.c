@@ -78,7 +78,7 @@ enum dl_status dl_pattern_check(const struct dl_transformer *o, const struct dl_
 {
     if (!o->pattern) return DL_OK;
     static const char *const others[] = {"dense_layers", "moe_every", "full_attention_every", "parallel_norms",
-                                         "patch"};
+                                         "post_norms",   "layer_scale", "patch"};
     for (size_t i = 0; i < DL_COUNT(others); i++)
         if (json_object_get(build->doc.value, others[i]))
             return dl_refuse(build, others[i], err,

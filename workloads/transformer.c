@@ -15,7 +15,7 @@
 const char *const dl_norms[] = {"layernorm", "rmsnorm", NULL};
 const char *const dl_activations[] = {"gelu", "relu", "swiglu", "geglu", "clamped_swiglu", "squared_relu", NULL};
 static const char *const projections[] = {"joined", "apart", NULL}; /* as enum dl_projections */
-static const char *const positions[] = {"learned", "rotary", "none", "yarn", NULL};
+static const char *const positions[] = {"learned", "rotary", "none", "yarn", "alibi", NULL};
 
 static const struct dl_transformer defaults = {
     .bias = true, .dropout = true, .causal = true, .tied_embedding = true, .final_norm = true, .moe_every = 1};
@@ -33,7 +33,9 @@ static const struct dl_field fields[] = {
     {"norm", DL_CHOICE, AT(norm), 0, 0, true, dl_norms, "kind of normalisation; layernorm if absent"},
     {"activation", DL_CHOICE, AT(activation), 0, 0, true, dl_activations, "between the linear layers; gelu if absent"},
     {"positions", DL_CHOICE, AT(positions), 0, 0, true, positions,
-     "how positions are encoded; yarn is rotary with scaled cosines and sines; learned if absent"},
+     "how positions are encoded; yarn is rotary with scaled cosines and sines, alibi a bias of scores by their "
+     "distance; "
+     "learned if absent"},
     {"projections", DL_CHOICE, AT(projections), 0, 0, true, projections,
      "matrices of queries, keys and values, and those of a gated layer, as one tensor or several (software may fuse "
      "several); joined if absent"},
@@ -49,6 +51,14 @@ static const struct dl_field fields[] = {
     {"embedding_norm", DL_BOOL, AT(embedding_norm), 0, 0, true, NULL, "a norm after the embedding; false if absent"},
     {"final_norm", DL_BOOL, AT(final_norm), 0, 0, true, NULL, "a norm before the head; true if absent"},
     {"qk_norm", DL_BOOL, AT(qk_norm), 0, 0, true, NULL, "norms of the queries and keys of each head; false if absent"},
+    {"joint_qk_norm", DL_BOOL, AT(joint_qk_norm), 0, 0, true, NULL,
+     "with qk_norm: over all heads of a token at once, as OLMo 2 has them; false if absent"},
+    {"post_norms", DL_BOOL, AT(post_norms), 0, 0, true, NULL,
+     "a norm behind each half of a block, too, before it is added (Gemma 2); false if absent"},
+    {"layer_scale", DL_BOOL, AT(layer_scale), 0, 0, true, NULL,
+     "a learned factor of each channel behind each half of a block (DINOv2); false if absent"},
+    {"logit_cap", DL_BOOL, AT(logit_cap), 0, 0, true, NULL,
+     "a tanh that keeps logits below a number (Gemma 2); false if absent"},
     {"head_transform", DL_BOOL, AT(head_transform), 0, 0, true, NULL,
      "one more linear layer and norm in the head (BERT); false if absent"},
     {"token_types", DL_INT, AT(token_types), 0, MAX_SIZE, true, NULL,

@@ -9,7 +9,7 @@ enum dl_activation { DL_GELU, DL_RELU, DL_SWIGLU, DL_GEGLU, DL_CLAMPED_SWIGLU, D
 extern const char *const dl_activations[];   /* their names */
 extern const char *const dl_norms[];         /* those of norms */
 enum dl_projections { DL_JOINED, DL_APART }; /* the matrices of queries, keys and values, and those of a gated layer */
-enum dl_positions { DL_LEARNED, DL_ROTARY, DL_NO_POSITIONS, DL_YARN };
+enum dl_positions { DL_LEARNED, DL_ROTARY, DL_NO_POSITIONS, DL_YARN, DL_ALIBI };
 
 /* 0 in an option that may be absent: what its doc in the table of fields says. */
 struct dl_transformer {
@@ -19,6 +19,7 @@ struct dl_transformer {
     bool bias, dropout, causal, tied_embedding;
     bool embedding_norm, final_norm, head_transform, qk_norm;
     bool qkv_bias, attention_dropout;
+    bool post_norms, joint_qk_norm, logit_cap, layer_scale;
     int64_t token_types;
     int64_t patch; /* 0: tokens are words, not parts of an image */
     /* Mixture of experts */
@@ -65,6 +66,9 @@ void dl_block_head_norm(struct dl_block *block, const char *name, double heads, 
 
 /* Bias, dropout and the addition to what went around. */
 void dl_block_residual(struct dl_block *block);
+
+/* The same, after what some models have before it: a norm of this name, and a factor of each channel. */
+void dl_block_finish_half(struct dl_block *block, const char *norm);
 
 /* What a linear layer is given, inside or outside of pairs, is saved for its backward; is_needed_wide: and for
  * something else, which has no use for a narrow copy. */

@@ -22,6 +22,7 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
         {"value_size", "kv_rank"},
         {"experts", "top_k"},
         {"full_attention_every", "window"},
+        {"joint_qk_norm", "qk_norm"},
         {"state_heads", "pattern"},
         {"state_head_size", "pattern"},
         {"state_size", "pattern"},
@@ -41,6 +42,9 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
     if (o->kv_rank && o->qk_norm)
         return dl_refuse(build, "qk_norm", err,
                          "means nothing beside 'kv_rank': latent attention has norms of its own");
+    if (o->parallel_norms && (o->post_norms || o->layer_scale))
+        return dl_refuse(build, o->post_norms ? "post_norms" : "layer_scale", err,
+                         "means nothing beside 'parallel_norms': no model has both");
     if (o->parallel_norms && (o->kv_rank || o->experts))
         return dl_refuse(build, "parallel_norms", err, "means nothing beside '%s': no model has both",
                          o->experts ? "experts" : "kv_rank");

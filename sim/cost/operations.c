@@ -28,7 +28,7 @@ static const struct dl_operation operations[] = {
     APART("embedding"), PLAIN("positions"), PLAIN("token_types"), {.name = "rotary", MEMORY, .rotates = true},
     FUNCTION("gelu"), FUNCTION("geglu"), PLAIN("relu"), {.name = "relu6", MEMORY, .like = "relu"}, {.name = "squared_relu", MEMORY, .like = "relu"}, FUNCTION("swiglu"),
     {.name = "clamped_swiglu", MEMORY, .is_function = true, .like = "swiglu"},
-    PLAIN("dropout"), PLAIN("residual"), {.name = "add", MEMORY, .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
+    PLAIN("dropout"), PLAIN("residual"), {.name = "layer_scale", MEMORY, .like = "residual"}, {.name = "logit_cap", MEMORY, .is_of_loss = true, .like = "relu"}, {.name = "add", MEMORY, .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
     PLAIN("pool"), PLAIN("volume_pool"), PLAIN("mean_pool"), PLAIN("global_pool"),
     PLAIN("short_convolution"), PLAIN("chunk_decay"), SCAN("chunk_states", 2.1e-12), PLAIN("pass_states"), SCAN("chunk_scores", 3.3e-12), SCAN("chunk_scan", 3.7e-12),
     {.name = "gated_norm", MEMORY, .is_function = true, .product_unit_s = 0.85e-6}, SCAN("samples_first", 3.2e-10), SCAN("sum_parts", 4.6e-10),

@@ -1,4 +1,4 @@
-/* hf_bert.c - BERT, RoBERTa and ViT: encoders, all of whose tokens attend to all. */
+/* hf_bert.c - BERT and RoBERTa: encoders of words, all of whose tokens attend to all. */
 #include "sim/import/hf_models.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static const struct dl_hf_key encoder_keys[] = {
     HF_COUNT("num_attention_heads", "heads", NULL),
     HF_WORD("hidden_act", "activation", "\"gelu\"", dl_hf_functions),
 };
-static const struct dl_hf_keys shared = DL_HF_KEYS(encoder_keys);
+const struct dl_hf_keys dl_hf_encoder_keys = DL_HF_KEYS(encoder_keys);
 
 /* ---- BERT ---- */
 
@@ -53,7 +53,7 @@ const struct dl_hf_model dl_hf_bert = {
     .architectures = bert_architectures,
     .always = BERT_ENCODER,
     .keys = DL_HF_KEYS(bert),
-    .shared = &shared,
+    .shared = &dl_hf_encoder_keys,
     .finish = finish_bert,
 };
 
@@ -84,68 +84,6 @@ const struct dl_hf_model dl_hf_roberta = {
     .architectures = roberta_architectures,
     .always = BERT_ENCODER,
     .keys = DL_HF_KEYS(roberta),
-    .shared = &shared,
+    .shared = &dl_hf_encoder_keys,
     .finish = finish_roberta,
-};
-
-/* ---- ViT ---- */
-
-static const char *const vit_architectures[] = {"ViTForImageClassification", NULL};
-static const struct dl_hf_key vit[] = {
-    HF_FLAG("qkv_bias", "qkv_bias", "true"),
-    HF_DROPOUT("hidden_dropout_prob", "0.0"),
-    HF_SCORES("attention_probs_dropout_prob", "0.0"),
-    HF_FINISHED("image_size"),
-    HF_FINISHED("patch_size"),
-    HF_FINISHED("num_channels"),
-    HF_FINISHED("id2label"),
-    HF_FINISHED("num_labels"),
-    HF_LEFT_OUT("encoder_stride", "of a decoder of masked images, which this class does not have"),
-    HF_LEFT_OUT("pooler_act", of_pooler),
-    HF_LEFT_OUT("pooler_output_size", of_pooler),
-};
-
-static int64_t count_or(const struct dl_hf *hf, const char *key, int64_t usual)
-{
-    const struct dl_json value = dl_hf_get(hf, key);
-    return value.value ? json_integer_value(value.value) : usual; /* 0: no whole number */
-}
-
-/* Two, if the file names none, as in transformers. */
-static int64_t count_classes(const struct dl_hf *hf)
-{
-    const struct dl_json names = dl_hf_get(hf, "id2label");
-    enum { usual = 2 };
-    return json_is_object(names.value) ? (int64_t)json_object_size(names.value) : count_or(hf, "num_labels", usual);
-}
-
-/* Squares that cover the image, and the token of the class. */
-static enum dl_status finish_vit(struct dl_hf *hf, struct dl_error *err)
-{
-    enum { largest = 65536, usual_image = 224, usual_patch = 16, usual_channels = 3 };
-    const int64_t image = count_or(hf, "image_size", usual_image), patch = count_or(hf, "patch_size", usual_patch),
-                  channels = count_or(hf, "num_channels", usual_channels), classes = count_classes(hf);
-    if (image < 1 || image > largest)
-        return dl_hf_refuse(hf, "image_size", err, "must be a whole number in [1, %d]", largest);
-    if (patch < 1 || patch > image || image % patch)
-        return dl_hf_refuse(hf, "patch_size", err, "must divide image_size, %lld", (long long)image);
-    if (channels < 1 || channels > largest)
-        return dl_hf_refuse(hf, "num_channels", err, "must be a whole number in [1, %d]", largest);
-    if (classes < 1) return dl_hf_refuse(hf, "num_labels", err, "must be a whole number above 0");
-    const int64_t across = image / patch;
-    json_object_set_new(hf->out->workload, "seq", json_integer(across * across + 1));
-    json_object_set_new(hf->out->workload, "patch", json_integer(patch * patch * channels));
-    json_object_set_new(hf->out->workload, "vocab", json_integer(classes));
-    return DL_OK;
-}
-
-const struct dl_hf_model dl_hf_vit = {
-    .model_type = "vit",
-    .architectures = vit_architectures,
-    .always = "{\"norm\": \"layernorm\", \"positions\": \"learned\", \"projections\": \"apart\", \"causal\": false,"
-              " \"tied_embedding\": false}",
-    .seq_fact = "derived: the patches of an image, (image_size / patch_size)^2, and the class token",
-    .keys = DL_HF_KEYS(vit),
-    .shared = &shared,
-    .finish = finish_vit,
 };

@@ -4,11 +4,11 @@
 static const char no_bias[] = "only queries, keys and values may have biases of their own";
 static const char of_numbers[] = "a number in a formula, whatever it is";
 
-static const struct dl_hf_word gates[] = {{"gelu", "geglu"}, {"gelu_pytorch_tanh", "geglu"}, {NULL, NULL}};
+const struct dl_hf_word dl_hf_gelu_gates[] = {{"gelu", "geglu"}, {"gelu_pytorch_tanh", "geglu"}, {NULL, NULL}};
 static const char *const gemma_architectures[] = {"GemmaForCausalLM", NULL};
 static const struct dl_hf_key gemma[] = {
-    HF_WORD("hidden_act", "activation", "\"gelu_pytorch_tanh\"", gates),
-    HF_WORD("hidden_activation", "activation", "", gates), /* goes before hidden_act */
+    HF_WORD("hidden_act", "activation", "\"gelu_pytorch_tanh\"", dl_hf_gelu_gates),
+    HF_WORD("hidden_activation", "activation", "", dl_hf_gelu_gates), /* goes before hidden_act */
     HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),
     HF_COUNT("head_dim", "head_size", "256"),
     HF_IS("attention_bias", "false", no_bias),

@@ -1,4 +1,5 @@
-/* hf_gpt.c - GPT-2, OPT, GPT-NeoX and StarCoder: LayerNorm, biases everywhere, a feed-forward half without a gate. */
+/* hf_gpt.c - GPT-2, GPT-J, OPT, GPT-NeoX and StarCoder: LayerNorm, biases everywhere, a feed-forward half without a
+ * gate. */
 #include "sim/import/hf_models.h"
 
 static const char of_numbers[] = "a number in a formula, whatever it is";
@@ -36,6 +37,38 @@ const struct dl_hf_model dl_hf_gpt2 = {
     .always = "{\"norm\": \"layernorm\", \"positions\": \"learned\", \"bias\": true}",
     .shared = &gpt2,
 };
+
+/* ---- GPT-J ---- */
+
+static enum dl_status finish_gptj(struct dl_hf *hf, struct dl_error *err)
+{
+    (void)err;
+    dl_hf_leave_out(hf, "vocab_size", true,
+                    "the head's bias is not in the workload, but one that the projection of attention does not have: "
+                    "vocab_size parameters, and n_embd in a block");
+    return DL_OK;
+}
+
+static const char *const gptj_architectures[] = {"GPTJForCausalLM", NULL};
+static const struct dl_hf_key gptj[] = {
+    HF_FLAG("tie_word_embeddings", "tied_embedding", "false"),
+    HF_DROPOUT("resid_pdrop", "0.0"),
+    HF_DROPOUT("embd_pdrop", "0.0"),
+    HF_SCORES("attn_pdrop", "0.0"),
+    HF_DIFFERS("rotary_dim", "null", "64", dl_hf_part_is_rotated),
+    HF_LEFT_OUT("rotary", "not read by the class"),
+};
+const struct dl_hf_model dl_hf_gptj = {
+    .model_type = "gptj",
+    .architectures = gptj_architectures,
+    .always = "{\"norm\": \"layernorm\", \"positions\": \"rotary\", \"projections\": \"apart\", \"bias\": true,"
+              " \"qkv_bias\": false, \"parallel_norms\": 1}",
+    .keys = DL_HF_KEYS(gptj),
+    .shared = &gpt2,
+    .finish = finish_gptj,
+};
+
+/* ---- OPT ---- */
 
 static enum dl_status finish_opt(struct dl_hf *hf, struct dl_error *err)
 {

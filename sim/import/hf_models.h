@@ -108,9 +108,10 @@ const struct dl_hf_model *dl_hf_model_find(const char *model_type);
 /* The names of all, for errors; how many. */
 size_t dl_hf_model_names(const char ***names, struct dl_arena *arena);
 
-extern const struct dl_hf_keys dl_hf_common;      /* keys that every config.json may have */
-extern const struct dl_hf_word dl_hf_functions[]; /* names of functions between two products without a gate */
-extern const char dl_hf_part_is_rotated[];        /* why a part of heads that is rotated differs */
+extern const struct dl_hf_keys dl_hf_common;       /* keys that every config.json may have */
+extern const struct dl_hf_word dl_hf_functions[];  /* names of functions between two products without a gate */
+extern const struct dl_hf_word dl_hf_gelu_gates[]; /* and of those with one that is a GELU */
+extern const char dl_hf_part_is_rotated[];         /* why a part of heads that is rotated differs */
 
 /* What finish() asks for and says. */
 struct dl_json dl_hf_get(const struct dl_hf *hf, const char *key);     /* value NULL: absent, or null */
@@ -131,11 +132,13 @@ enum dl_status dl_hf_refuse(const struct dl_hf *hf, const char *key, struct dl_e
 /* The model types, by the file that they are in. */
 extern const struct dl_hf_model dl_hf_llama, dl_hf_mistral, dl_hf_mixtral;
 extern const struct dl_hf_model dl_hf_gemma, dl_hf_granite, dl_hf_phi3;
+extern const struct dl_hf_model dl_hf_gemma2, dl_hf_gemma3, dl_hf_olmo2, dl_hf_olmoe, dl_hf_gpt_oss;
+extern const struct dl_hf_model dl_hf_gptj, dl_hf_bloom;
 extern const struct dl_hf_model dl_hf_qwen2, dl_hf_qwen3, dl_hf_qwen2_moe, dl_hf_qwen3_moe;
 extern const struct dl_hf_model dl_hf_deepseek_v2, dl_hf_deepseek_v3, dl_hf_nemotron_h;
 extern const struct dl_hf_model dl_hf_gpt2, dl_hf_gpt_neox, dl_hf_gpt_bigcode, dl_hf_starcoder2;
 extern const struct dl_hf_model dl_hf_opt, dl_hf_falcon, dl_hf_phi, dl_hf_stablelm;
-extern const struct dl_hf_model dl_hf_bert, dl_hf_roberta, dl_hf_vit;
+extern const struct dl_hf_model dl_hf_bert, dl_hf_roberta, dl_hf_vit, dl_hf_dinov2;
 
 #define DL_HF_DECODER                                                                                                  \
     "\"norm\": \"rmsnorm\", \"positions\": \"rotary\", \"projections\": \"apart\", \"bias\": false, \"dropout\": "     \
@@ -145,5 +148,10 @@ extern const struct dl_hf_model dl_hf_bert, dl_hf_roberta, dl_hf_vit;
  * what becomes of their sliding window. */
 extern const struct dl_hf_keys dl_hf_decoder_keys;
 enum dl_status dl_hf_finish_window(struct dl_hf *hf, struct dl_error *err);
+/* Blocks with windows among others that attend to all: by layer_types, by a key that says the last of how many does, or
+ * by `every` where the file has neither. */
+enum dl_status dl_hf_finish_layer_types(struct dl_hf *hf, const char *every_key, int64_t every, struct dl_error *err);
+
+extern const struct dl_hf_keys dl_hf_encoder_keys; /* sizes of an encoder's blocks */
 
 #endif
