@@ -17,7 +17,8 @@ import time
 import torch
 import transformers
 
-CLASSES = {"bert": transformers.AutoModelForMaskedLM, "roberta": transformers.AutoModelForMaskedLM, "vit": transformers.AutoModelForImageClassification}
+CLASSES = {"bert": transformers.AutoModelForMaskedLM, "roberta": transformers.AutoModelForMaskedLM, "vit": transformers.AutoModelForImageClassification,
+           "dinov2": transformers.AutoModelForImageClassification}
 WARM, ROUNDS, STEPS = 3, 3, 4
 
 
@@ -28,7 +29,7 @@ def optimizer_of(case, parameters):
 
 
 def inputs(config, samples, seq, dtype):
-    if config.model_type == "vit":
+    if CLASSES.get(config.model_type) is transformers.AutoModelForImageClassification:
         side = config.image_size
         return {"pixel_values": torch.randn(samples, config.num_channels, side, side, device="cuda", dtype=dtype),
                 "labels": torch.randint(config.num_labels, (samples,), device="cuda")}

@@ -32,10 +32,14 @@ static enum dl_status check(const struct reading *r, const struct dl_transformer
     if (o->tied_embedding) return refuse(r, "tied_embedding", "must be false");
     if (o->norm != DL_LAYERNORM) return refuse(r, "norm", "must be layernorm");
     if (o->activation > DL_RELU) return refuse(r, "activation", "must be gelu or relu");
-    if (o->positions == DL_ROTARY || o->positions == DL_YARN) return refuse(r, "positions", "must be learned or none");
+    if (o->positions != DL_LEARNED && o->positions != DL_NO_POSITIONS)
+        return refuse(r, "positions", "must be learned or none");
     if (o->kv_heads && o->kv_heads != o->heads) return refuse(r, "kv_heads", "must be heads");
     if (o->kv_rank) return refuse(r, "kv_rank", "must be absent");
     if (o->qk_norm) return refuse(r, "qk_norm", "must be false");
+    if (o->post_norms) return refuse(r, "post_norms", "must be false");
+    if (o->layer_scale) return refuse(r, "layer_scale", "must be false");
+    if (o->logit_cap) return refuse(r, "logit_cap", "must be false");
     if (o->head_transform) return refuse(r, "head_transform", "must be false");
     if (o->token_types) return refuse(r, "token_types", "must be absent");
     return DL_OK;
