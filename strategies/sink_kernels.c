@@ -66,7 +66,8 @@ static double experts_of_rank(const struct dl_setting *setting, const struct dl_
 static double launches_of(const struct dl_setting *setting, const struct dl_kernel *k,
                           const struct dl_kernel_rule *rule)
 {
-    return n_products(k) *
+    const double calls = rule && rule->is_of_all_experts ? 1 : n_products(k);
+    return calls *
            (rule ? dl_kernel_launches(rule, experts_of_rank(setting, k)) : setting->software->launches_per_kernel);
 }
 
