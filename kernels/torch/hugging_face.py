@@ -127,4 +127,5 @@ def main(out, cases):
             json.dump(rows, file)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
