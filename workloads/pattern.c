@@ -77,8 +77,8 @@ static enum dl_status check_chunk(const struct dl_transformer *o, const struct d
 enum dl_status dl_pattern_check(const struct dl_transformer *o, const struct dl_build *build, struct dl_error *err)
 {
     if (!o->pattern) return DL_OK;
-    static const char *const others[] = {"dense_layers", "moe_every", "full_attention_every", "parallel_norms",
-                                         "post_norms",   "layer_scale", "patch"};
+    static const char *const others[] = {
+        "dense_layers", "moe_every", "full_attention_every", "parallel_norms", "post_norms", "layer_scale", "patch"};
     for (size_t i = 0; i < DL_COUNT(others); i++)
         if (json_object_get(build->doc.value, others[i]))
             return dl_refuse(build, others[i], err,

@@ -8,7 +8,9 @@
     "{\"schema\":\"dlsim/workload/1\",\"source\":\"a test\",\"kind\":\"transformer\",\"layers\":1,\"hidden\":1024,"    \
     "\"ffn\":4096,\"heads\":8,\"seq\":2048,\"vocab\":8192,\"dropout\":false"
 #define GPT SIZES "}"
-#define LLAMA SIZES ",\"norm\":\"rmsnorm\",\"positions\":\"rotary\",\"activation\":\"swiglu\",\"bias\":false"
+#define LLAMA                                                                                                          \
+    SIZES ",\"norm\":\"rmsnorm\",\"positions\":\"rotary\",\"activation\":\"swiglu\",\"bias\":false,\"projections\":"   \
+          "\"apart\""
 #define EXPERTS(n) LLAMA ",\"top_k\":2,\"experts\":" n "}"
 
 static struct dl_arena *arena;
