@@ -43,6 +43,9 @@ static const struct dl_field fields[] = {
     {"saved_bytes", DL_NUMBER, AT(saved_bytes), -1000, 1000, true, NULL,
      "of a forward: bytes kept for the backward beyond those of the workload (negative: fewer), per element that it "
      "moves, of a GEMM per input element, of attention per result; 0 if absent"},
+    {"working_bytes", DL_NUMBER, AT(working_bytes), 0, 1000, true, NULL,
+     "of a memory-bound backward: bytes of gradients and temporary results that are held while it runs, per element "
+     "that it moves in the workload; 0 if absent"},
     {"unit_s", DL_NUMBER, AT(unit_s), 0, 1, true, NULL,
      "of kernels that are bound by their instructions: time of one unit (SM) of a GPU at 1.98 GHz per element of the "
      "workload; of "
@@ -138,6 +141,9 @@ static enum dl_status check_operation(const struct dl_kernel_rule *r, struct dl_
     if (of_attention && of->kind != DL_KERNEL_ATTENTION)
         return dl_fail(err, DL_RANGE, dl_json_member(at, of_attention, arena).where, "is for attention, not for %s",
                        r->operation);
+    if (r->is_of_all_experts && named && named->kind != DL_KERNEL_GEMM)
+        return dl_fail(err, DL_RANGE, dl_json_member(at, "all_experts", arena).where,
+                       "is for GEMMs of experts, not for %s", r->operation);
     if (r->needs_parts && named && !named->rotates && named->kind != DL_KERNEL_ATTENTION)
         return dl_fail(err, DL_RANGE, dl_json_member(at, "rotated_parts", arena).where,
                        "is for rotary and attention, not for %s", r->operation);
@@ -161,6 +167,7 @@ enum dl_status dl_kernel_rules_read(struct dl_json list, bool fused, struct dl_a
         if (rule->is_fused && !fused) continue;
         out->n++;
         out->any_saves |= rule->saved_bytes != 0;
+        out->any_works |= rule->working_bytes > 0;
     }
     return dl_stop_if_told(err, told);
 }

@@ -195,13 +195,30 @@ static void add_product_gradients(struct dl_event *ev, const struct dl_kernel *k
     *part_of(ev, k->by.batch | k->by.n) += k->batch * k->m * made * bytes;
 }
 
+/* Of kernels that are bound by memory, by the rules of the software alone. */
+static double working_bytes(const struct dl_setting *s, const struct dl_layer *layer, const struct dl_kernel *k)
+{
+    const struct dl_kernel_rules *const rules = &s->software->kernels;
+    const struct dl_kernel_rule *const rule =
+        rules->any_works ? dl_kernel_rule_for(rules, k, dl_numbers_of(s, layer->is_wide)) : NULL;
+    return rule ? rule->working_bytes * k->elements : 0;
+}
+
 enum dl_status dl_emit_working(struct dl_stack *top, const struct dl_event *at, const struct dl_work *w, bool is_done,
                                struct dl_error *err)
 {
-    if (at->pass != DL_BACKWARD || w->kernel.kind == DL_KERNEL_MEMORY || w->gradient != DL_GRADIENT_INPUT) return DL_OK;
+    const struct dl_setting *const s = dl_stack_setting(top);
+    const struct dl_kernel *const k = &w->kernel;
+    const bool is_product = k->kind != DL_KERNEL_MEMORY;
+    if (at->pass != DL_BACKWARD || w->gradient != DL_GRADIENT_INPUT) return DL_OK;
+    const double bytes = is_product ? 0 : working_bytes(s, at->layer, k);
+    if (!is_product && bytes == 0) return DL_OK;
     if (is_done) return dl_emit_free(top, DL_TENSOR_WORKING, at, err);
     struct dl_event ev = event_of(DL_TENSOR_WORKING, at);
-    add_product_gradients(&ev, &w->kernel, dl_precision_bytes(dl_stack_setting(top)->precision));
+    if (is_product)
+        add_product_gradients(&ev, k, dl_precision_bytes(s->precision));
+    else
+        *part_of(&ev, k->by.elements) += bytes;
     return dl_emit(top, &ev, err);
 }
 

@@ -109,6 +109,19 @@ START_TEST(scores_may_be_wide)
 }
 END_TEST
 
+/* _softmax_backward_data multiplies what it is given by its result first: three tensors of scores in fp32 at once,
+ * where the head's are smaller. */
+START_TEST(gradients_of_scores_are_held)
+{
+    static const char *const small = SIZES "}";
+    struct dl_session s;
+    open_with(&s, "pytorch-transformers-gptj", small);
+    const double scores = 8 * 2048.0 * 2048, peak = s.memory[0].peak, static_bytes = dl_model_parameters(&s.model) * 8;
+    dl_session_close(&s);
+    ck_assert_double_ge(peak, static_bytes + (3 * 4 + 4 + 2) * scores);
+}
+END_TEST
+
 static void set_up(void) { arena = dl_arena_new(); }
 static void tear_down(void) { dl_arena_free(arena); }
 
@@ -122,6 +135,7 @@ int main(void)
     tcase_add_test(all, gelu_of_bloom_is_by_parts);
     tcase_add_test(all, windows_are_masks);
     tcase_add_test(all, wide_norms_keep_wide_numbers);
+    tcase_add_test(all, gradients_of_scores_are_held);
     tcase_add_loop_test(all, scores_may_be_wide, 0, n_wide);
     suite_add_tcase(suite, all);
     return run_suite(suite);
