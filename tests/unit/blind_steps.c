@@ -1,4 +1,4 @@
-/* blind_steps.c - steps of models that were predicted before they were timed on an H200, in six rounds
+/* blind_steps.c - steps of models that were predicted before they were timed on an H200, in seven rounds
  * (validation/measured/blind_steps.json, which has these models). */
 #include <stdlib.h>
 #include <string.h>
@@ -110,15 +110,16 @@ static struct figures predicted(const json_t *row)
     return out;
 }
 
-/* Predicted once they were 5.6, 7.2, 4.9, 3.5, 6.2 and 5.9 % off: groups of RegNets had not been timed, and compiled
- * models of transformers build masks. Where the host sets the pace only memory is compared. */
+/* Predicted once they were 5.6, 7.2, 4.9, 3.5, 6.2, 5.9 and 5.8 % off: groups of RegNets had not been timed, and
+ * compiled models of transformers build masks, but for DINOv2. Where the host sets the pace only memory is compared. */
 START_TEST(each_round_takes_what_was_measured)
 {
     static const struct {
         const char *round;
         double least_steps, most_mean, most_memory;
     } wanted[] = {{"first", 40, 0.032, 0.011},  {"second", 18, 0.048, 0.013}, {"third", 40, 0.05, 0.017},
-                  {"fourth", 45, 0.037, 0.022}, {"fifth", 27, 0.03, 0.006},   {"sixth", 27, 0.03, 0.014}};
+                  {"fourth", 45, 0.037, 0.022}, {"fifth", 27, 0.03, 0.006},   {"sixth", 27, 0.03, 0.014},
+                  {"seventh", 26, 0.031, 0.012}};
     const double host_sets_the_pace = 0.9;
     const json_t *const rows = json_object_get(measured.value, "rows");
     struct mean step = {0}, memory = {0};
@@ -138,7 +139,7 @@ END_TEST
 
 int main(void)
 {
-    enum { n_rounds = 6 };
+    enum { n_rounds = 7 };
     TCase *const tests = tcase_create("blind_steps");
     tcase_add_checked_fixture(tests, open_measured, close_measured);
     tcase_add_loop_test(tests, each_round_takes_what_was_measured, 0, n_rounds);
