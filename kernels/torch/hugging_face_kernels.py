@@ -6,9 +6,8 @@ CASES.json is as for hugging_face.py, best with models of two blocks (hugging_fa
 that rules of strategies/software/pytorch-transformers*.json were counted on). A case gives `ops`, each operation of PyTorch
 with the shapes of what it is given and its kernels with their microseconds; `saved`, the shape, type and bytes of each tensor
 that is kept for the backward; and the peak of allocated memory. Steps are few, so clocks are those of a device that is cool.
+Those rules were counted in November 2026 by an earlier form of this script, which did the same; this form has not run yet.
 """
-import gc
-import json
 import sys
 
 import torch
@@ -54,17 +53,4 @@ def measure(case):
     return {"peak_bytes": peak, "saved": saved_tensors(step), "ops": operations(step)}
 
 
-def main(out, cases):
-    rows = []
-    with open(cases) as file:
-        cases = json.load(file)
-    for case in cases:
-        rows.append(case | measure(case))
-        gc.collect()
-        torch.cuda.empty_cache()
-        with open(out, "w") as file:
-            json.dump(rows, file)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+hugging_face.main(*sys.argv[1:], measured=measure)

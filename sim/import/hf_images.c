@@ -5,16 +5,14 @@ static const char of_pooler[] = "of the pooler, which is not in the workload";
 
 /* ---- ViT ---- */
 
+#define OF_IMAGES                                                                                                      \
+    HF_FLAG("qkv_bias", "qkv_bias", "true"), HF_DROPOUT("hidden_dropout_prob", "0.0"),                                 \
+        HF_SCORES("attention_probs_dropout_prob", "0.0"), HF_FINISHED("image_size"), HF_FINISHED("patch_size"),        \
+        HF_FINISHED("num_channels"), HF_FINISHED("id2label"), HF_FINISHED("num_labels")
+
 static const char *const vit_architectures[] = {"ViTForImageClassification", NULL};
 static const struct dl_hf_key vit[] = {
-    HF_FLAG("qkv_bias", "qkv_bias", "true"),
-    HF_DROPOUT("hidden_dropout_prob", "0.0"),
-    HF_SCORES("attention_probs_dropout_prob", "0.0"),
-    HF_FINISHED("image_size"),
-    HF_FINISHED("patch_size"),
-    HF_FINISHED("num_channels"),
-    HF_FINISHED("id2label"),
-    HF_FINISHED("num_labels"),
+    OF_IMAGES,
     HF_LEFT_OUT("encoder_stride", "of a decoder of masked images, which this class does not have"),
     HF_LEFT_OUT("pooler_act", of_pooler),
     HF_LEFT_OUT("pooler_output_size", of_pooler),
@@ -107,17 +105,10 @@ static enum dl_status finish_dinov2(struct dl_hf *hf, struct dl_error *err)
 static const char *const dinov2_architectures[] = {"Dinov2ForImageClassification", NULL};
 static const char of_backbone[] = "of a backbone for other tasks, which this class is not";
 static const struct dl_hf_key dinov2[] = {
-    HF_FLAG("qkv_bias", "qkv_bias", "true"),
-    HF_DROPOUT("hidden_dropout_prob", "0.0"),
-    HF_SCORES("attention_probs_dropout_prob", "0.0"),
+    OF_IMAGES,
     HF_FINISHED("mlp_ratio"),
     HF_FINISHED("use_swiglu_ffn"),
     HF_FINISHED("use_mask_token"),
-    HF_FINISHED("image_size"),
-    HF_FINISHED("patch_size"),
-    HF_FINISHED("num_channels"),
-    HF_FINISHED("id2label"),
-    HF_FINISHED("num_labels"),
     HF_LEFT_OUT("intermediate_size", "not read by the class"),
     HF_LEFT_OUT("layerscale_value", "values at the start of training cost no time"),
     HF_IS("drop_path_rate", "0", "all blocks run in every step"),
