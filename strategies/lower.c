@@ -88,6 +88,12 @@ static enum dl_status lower_end_of_step(struct dl_sink *s, struct dl_program *pr
     struct dl_stack *const top = s->request->job->stack;
     struct dl_event ev = *parameters;
     struct dl_shared shared;
+    const struct dl_position *const first =
+        &s->out->positions[s->out->schedule.position_of[program->stage * program->n_chunks]];
+    if (first->coming == DL_IS_THERE) {
+        ev.next_chunk = &s->out->layers[first->first_layer];
+        ev.n_next_chunk = (uint32_t)(first->end_layer - first->first_layer);
+    }
     if (dl_stage_shares(s->request->model, &s->out->schedule, program->stage, parameters, &shared)) ev.shared = &shared;
     ev.kind = DL_EV_GRADIENT;
     ev.pass = DL_GRADIENT;
@@ -179,6 +185,16 @@ static bool same_stage(const struct dl_schedule *s, uint32_t position)
     return s->stage_of[position] == s->stage_of[position + 1];
 }
 
+static void find_next(struct dl_lowered *out, uint32_t position)
+{
+    const struct dl_schedule *const s = &out->schedule;
+    struct dl_position *const p = &out->positions[position];
+    if (s->n_paths > 1 || s->stages == 1) return;
+    const uint32_t stage = s->stage_of[position], chunk = s->chunk_of[position];
+    p->coming = chunk > 0 ? DL_COMES_BEFORE : DL_IS_THERE;
+    p->next = chunk + 1 < s->chunks ? &out->positions[s->position_of[stage * s->chunks + chunk + 1]] : NULL;
+}
+
 /* As one that is alike was, if there is one. */
 static enum dl_status lower_or_share(struct dl_sink *s, struct dl_position *p, bool splits, struct dl_error *err)
 {
@@ -195,6 +211,7 @@ static void lower_positions(struct dl_sink *s, struct dl_step_draw *draw, struct
         out->positions[i].is_sent_input = i > 0 && !same_stage(&out->schedule, i - 1);
         out->positions[i].is_sent_gradient = i + 1 < out->n_positions && !same_stage(&out->schedule, i);
         s->counted = draw->micro;
+        find_next(out, i);
         lower_or_share(s, &out->positions[i], out->schedule.splits_backward, err);
         for (int kind = 0; kind <= DL_ITEM_W; kind++)
             for (int ground = 0; ground < DL_N_GROUNDS; ground++)

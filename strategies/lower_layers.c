@@ -7,8 +7,9 @@ struct place {
     const struct dl_layer *layer;
     size_t n_after; /* in this pass on this position */
     bool first, first_micro, last_micro;
-    bool splits;              /* weight gradients come apart */
-    uint32_t block, n_blocks; /* as in struct dl_event */
+    const struct dl_position *position; /* of a forward */
+    bool splits;                        /* weight gradients come apart */
+    uint32_t block, n_blocks;           /* as in struct dl_event */
 };
 
 static enum dl_status emit_work(struct dl_stack *top, const struct dl_event *at, const struct dl_work *work,
@@ -20,8 +21,20 @@ static enum dl_status emit_work(struct dl_stack *top, const struct dl_event *at,
     return dl_emit_made(top, work, at->pass, at->layer, err) ? err->status : dl_emit_kept(top, work, at, err);
 }
 
-static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const struct place *at, struct dl_error *err)
+static void tell_of_next(const struct dl_sink *s, const struct place *at, struct dl_event *ev)
 {
+    const struct dl_position *const p = at->position;
+    if (!p || !at->first_micro) return;
+    ev->coming = p->coming;
+    if (!at->first || !p->next) return;
+    ev->next_chunk = &s->out->layers[p->next->first_layer];
+    ev->n_next_chunk = (uint32_t)(p->next->end_layer - p->next->first_layer);
+}
+
+static enum dl_status emit_layer(const struct dl_sink *s, enum dl_pass pass, const struct place *at,
+                                 struct dl_error *err)
+{
+    struct dl_stack *const top = s->request->job->stack;
     const struct dl_layer *const layer = at->layer;
     const bool forward = pass == DL_FORWARD;
     const struct dl_work *const work = forward ? layer->forward : layer->backward;
@@ -34,6 +47,7 @@ static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const 
                           .first_micro = at->first_micro,
                           .block = at->block,
                           .n_blocks = at->n_blocks};
+    tell_of_next(s, at, &ev);
     const struct dl_event begins = ev;
     if (dl_emit(top, &ev, err) || dl_emit_entered(top, &begins, err)) return err->status;
     for (size_t i = 0; i < n; i++)
@@ -67,6 +81,7 @@ static struct place forward_place(const struct dl_sink *s, const struct dl_posit
                           .n_after = p->end_layer - 1 - layer,
                           .first = layer == p->first_layer,
                           .first_micro = first_micro,
+                          .position = p,
                           .block = (uint32_t)(layer - p->first_block),
                           .n_blocks = p->n_blocks};
 }
@@ -107,7 +122,7 @@ static enum dl_status lower_layer(struct dl_sink *s, enum dl_pass pass, const st
     const struct dl_layer_key key = key_of(s, pass, at);
     if (dl_layer_write_again(s, &key)) return DL_OK;
     dl_layer_note_begin(s);
-    if (emit_layer(s->request->job->stack, pass, at, err)) return err->status;
+    if (emit_layer(s, pass, at, err)) return err->status;
     s->note.is_its_own |= key_of(s, pass, at).is_own; /* something is left for the next */
     s->position.is_its_own |= !dl_layer_note_end(s, &key);
     return DL_OK;

@@ -39,6 +39,10 @@ static const struct dl_field fields[] = {
      "if absent"},
     {"reshard", DL_BOOL, offsetof(struct dl_zero_options, reshard), 0, 0, true, NULL,
      "of stage 3: release gathered parameters after the forward; true if absent"},
+    {"overlap", DL_BOOL, offsetof(struct dl_zero_options, overlap), 0, 0, true, NULL,
+     "of stages 1 and 2: updated parameters are gathered layer by layer during the first forwards of the next step, "
+     "and "
+     "not after the update; false if absent"},
     {"shard_ways", DL_INT, offsetof(struct dl_zero_options, shard_ways), 1, 1e9, true, NULL,
      "neighbouring replicas that shard among themselves; all if absent"},
     {"secondary_ways", DL_INT, offsetof(struct dl_zero_options, secondary_ways), 2, 1e9, true, NULL,
@@ -61,11 +65,11 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     const struct dl_zero_options *const o = options;
     (void)entry, (void)err;
     setting->zero_stage = setting->zero_asked = (uint32_t)o->stage;
-    setting->exchanges_beside_work |= o->stage == 3;
+    setting->exchanges_beside_work |= o->stage == 3 || o->overlap;
     setting->shard_ways = (uint32_t)o->shard_ways;
     setting->secondary_ways = (uint32_t)o->secondary_ways;
     setting->packs_gradients = o->scatter_bits > 0;
-    setting->first_forward_differs |= o->secondary_ways > 0;
+    setting->first_forward_differs |= o->secondary_ways > 0 || o->overlap;
     return DL_OK;
 }
 
@@ -112,6 +116,20 @@ static enum dl_status check_modules(const struct dl_zero_options *o, const struc
                    "needs stage 3, no prefetch, and software with gathers_modules; leave it out");
 }
 
+/* Broadcasts of whole tensors are waited for one by one; stage 3 gathers before each use anyway. */
+static enum dl_status check_overlap(const struct dl_zero_options *o, const struct dl_check *what, struct dl_error *err)
+{
+    const struct dl_software *const software = what->setting->software;
+    const char *const where = dl_check_place(what, "overlap");
+    if (!o->overlap) return DL_OK;
+    if (o->stage == 3 || (o->stage == 2 && software && software->gathers_stage_2))
+        return dl_fail(err, DL_IMPOSSIBLE, where, "stage %lld gathers before each use; leave it out",
+                       (long long)o->stage);
+    if (!software || !software->deals_tensors) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, where, "the software %s broadcasts whole tensors after the update; leave it out",
+                   software->name);
+}
+
 /* DeepSpeed's pipeline refuses more than stage 1: its micro-batches would exchange gradients every time. */
 static enum dl_status check_pipeline(const struct dl_zero_options *o, const struct dl_check *what, struct dl_error *err)
 {
@@ -128,7 +146,7 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     if (what->setting->streams_weights)
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
                        "the devices stream weights and keep no states that could be cut; leave zero out");
-    if (check_modules(o, what, err) || check_pipeline(o, what, err)) return err->status;
+    if (check_modules(o, what, err) || check_pipeline(o, what, err) || check_overlap(o, what, err)) return err->status;
     const char *const only_3 = o->prefetch >= 0    ? "prefetch"
                                : !o->reshard       ? "reshard"
                                : o->secondary_ways ? "secondary_ways"
@@ -199,6 +217,7 @@ static enum dl_status update(const struct dl_zero_options *o, const struct dl_ev
     if (dl_zero_n_owners(o, ev, s, false)) part.n_tensors = ceil(part.n_tensors / dl_shards(s, false));
     if (dl_emit(below, &part, err)) return err->status;
     if (o->stage == 3) return gather_vectors(ev, below, err);
+    if (o->overlap) return dl_zero_bring_first(o, ev, below, err);
     for (int of_experts = 0; of_experts < 2; of_experts++) {
         const struct dl_zero_set set = {.of_experts = of_experts};
         if (dl_zero_gather_set(o, (struct dl_event){.handle = DL_EVERY_CALL}, ev, set, below, err) ||
@@ -235,7 +254,9 @@ static enum dl_status rewrite_work(const struct dl_zero_options *o, const struct
     if (ev->kind == DL_EV_UPDATE) return update(o, ev, below, err);
     if (ev->kind == DL_EV_COLLECTIVE && ev->pass == DL_GRADIENT) return sum(o, ev, below, err);
     if (ev->kind == DL_EV_COMPUTE && dl_zero_prepare(o, ev, walk_of(below), below, err)) return err->status;
-    if (pass_on(o, ev, below, err) || o->stage < 3) return err->status;
+    if (pass_on(o, ev, below, err)) return err->status;
+    if (o->overlap && ev->kind == DL_EV_LAYER) return dl_zero_bring_updated(o, ev, below, err);
+    if (o->stage < 3) return DL_OK;
     if (ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE)
         if (dl_zero_prepare(o, ev, walk_of(below), below, err)) return err->status;
     if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD) return DL_OK;
@@ -263,8 +284,9 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 static uint32_t place(const void *options, const void *state, const struct dl_event *layer, const struct dl_setting *s)
 {
     const bool is_of_chunk = layer->pass == DL_HOLD && dl_accumulated(s) == DL_ACCUMULATES_CHUNK;
-    (void)options, (void)state;
-    return s->zero_stage < 3 && !is_of_chunk ? 0 : DL_OWN_PLACE;
+    const bool brings = ((const struct dl_zero_options *)options)->overlap && layer->first_micro;
+    (void)state;
+    return s->zero_stage < 3 && !is_of_chunk && !brings ? 0 : DL_OWN_PLACE;
 }
 
 static void tell(const void *options, void (*say)(void *user, const char *words), void *user)
@@ -273,6 +295,7 @@ static void tell(const void *options, void (*say)(void *user, const char *words)
     char words[80];
     snprintf(words, sizeof words, "parameters gathered in %lld bits", (long long)o->gather_bits);
     if (o->gather_bits) say(user, words);
+    if (o->overlap) say(user, "parameters gathered beside forwards");
     snprintf(words, sizeof words, "gradients scattered in %lld bits", (long long)o->scatter_bits);
     if (o->scatter_bits) say(user, words);
 }

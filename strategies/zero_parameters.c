@@ -39,10 +39,10 @@ static struct dl_payload gathered_payload(const struct dl_zero_options *o)
     return (struct dl_payload){.kind = DL_QUANTIZED, .bits = (double)o->gather_bits, .has_kernels = true};
 }
 
-/* Stages 1 and 2 gather what was just updated, stage 3 what a layer needs. */
+/* Stages 1 and 2 gather what was just updated, stage 3 and overlap what a layer needs. */
 static enum dl_pass gathering_pass(const struct dl_zero_options *o)
 {
-    return o->stage == 3 ? DL_PARAMETERS : DL_OPTIMIZER;
+    return o->stage == 3 || o->overlap ? DL_PARAMETERS : DL_OPTIMIZER;
 }
 
 enum dl_status dl_zero_convert(const struct dl_zero_options *o, const char *name, double parameters,
@@ -92,13 +92,12 @@ enum dl_status dl_zero_gather_set(const struct dl_zero_options *o, struct dl_eve
 
 /* ---- before their use ---- */
 
-static struct dl_event trained_in(const struct dl_module *m, const struct dl_setting *s)
+struct dl_event dl_zero_trained_in(const struct dl_layer *layer, double part, const struct dl_setting *s)
 {
-    const struct dl_layer *const layer = m->layer;
-    return (struct dl_event){.parameters_inside = m->part * layer->parameters_inside / s->parts.weights,
-                             .parameters_outside = m->part * layer->parameters_outside / s->parts.others,
+    return (struct dl_event){.parameters_inside = part * layer->parameters_inside / s->parts.weights,
+                             .parameters_outside = part * layer->parameters_outside / s->parts.others,
                              .parameters_expert =
-                                 m->part * layer->expert_parameters / s->parts.weights / dl_expert_parts(s)};
+                                 part * layer->expert_parameters / s->parts.weights / dl_expert_parts(s)};
 }
 
 static struct dl_event frozen_in(const struct dl_module *m, const struct dl_setting *s)
@@ -120,7 +119,7 @@ enum { most_gathered = 3 };
 static uint32_t find_gathered(const struct dl_module *m, const struct dl_setting *s, struct gathered out[most_gathered])
 {
     const bool is_second = s->secondary_ways && !m->is_first, are_apart = s->secondary_ways && m->is_first;
-    struct dl_event trained = trained_in(m, s), frozen = frozen_in(m, s);
+    struct dl_event trained = dl_zero_trained_in(m->layer, m->part, s), frozen = frozen_in(m, s);
     if (!are_apart) {
         trained.parameters_inside += frozen.parameters_inside;
         trained.parameters_outside += frozen.parameters_outside;
@@ -167,7 +166,7 @@ static enum dl_status wait(const struct dl_zero_options *o, const struct dl_modu
 static enum dl_status keep_near(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_event all = trained_in(&(struct dl_module){.layer = ev->layer, .part = 1}, s);
+    const struct dl_event all = dl_zero_trained_in(ev->layer, 1, s);
     const double read_and_written = 2 * dl_precision_bytes(s->precision);
     double kept = 0;
     for (int of_experts = 0; of_experts < 2; of_experts++)

@@ -8,7 +8,7 @@
 struct dl_zero_options {
     int64_t stage, prefetch, shard_ways, secondary_ways, gather_bits, scatter_bits; /* prefetch -1, others 0: absent */
     double live_parameters, reuse_parameters, bucket_parameters;                    /* 0: absent */
-    bool reshard;
+    bool reshard, overlap;
 };
 
 /* Which parameters: of experts or others; and among whom they are cut: those who share the second copy, or all. */
@@ -43,6 +43,14 @@ enum dl_status dl_zero_convert(const struct dl_zero_options *o, const char *name
 /* Parameters before their use, in stage 3; matrix by matrix, the walk knows how far. */
 enum dl_status dl_zero_prepare(const struct dl_zero_options *o, const struct dl_event *ev, struct dl_module_walk *walk,
                                struct dl_stack *below, struct dl_error *err);
+/* In stages 1 and 2 with overlap: what was updated comes beside the first forwards of the next step. */
+enum dl_status dl_zero_bring_updated(const struct dl_zero_options *o, const struct dl_event *ev, struct dl_stack *below,
+                                     struct dl_error *err);
+/* With overlap: those that must be there when the step begins. */
+enum dl_status dl_zero_bring_first(const struct dl_zero_options *o, const struct dl_event *update,
+                                   struct dl_stack *below, struct dl_error *err);
+/* What of a layer ranks update. */
+struct dl_event dl_zero_trained_in(const struct dl_layer *layer, double part, const struct dl_setting *s);
 /* Gradients of a layer to those who hold them, in stage 3. */
 enum dl_status dl_zero_scatter(const struct dl_zero_options *o, const struct dl_event *ev, struct dl_stack *below,
                                struct dl_error *err);

@@ -20,6 +20,7 @@ static const struct {
     {"{'name':'recompute','mode':'full'},{'name':'offload','activations':1}",
      "full recomputation;100 % of activations offloaded;"},
     {"{'name':'zero','stage':3}", ""},
+    {"{'name':'zero','overlap':true}", "parameters gathered beside forwards;"},
     {"{'name':'zero','stage':1,'gather_bits':8}", "parameters gathered in 8 bits;"},
     {"{'name':'zero','stage':3,'secondary_ways':2,'gather_bits':8,'scatter_bits':4}",
      "parameters gathered in 8 bits;gradients scattered in 4 bits;"},
