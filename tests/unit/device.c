@@ -177,7 +177,7 @@ static const struct {
                 {"mi210-products", 0.1},    {"mi250x-products", 0.1},      {"mi300-products", 0.04},
                 {"max1550-products", 0.09}, {"v100-fp32-products", 0.06},  {"a100-pcie-fp32-products", 0.05},
                 {"l4-fp32-products", 0.15}, {"mi100-fp32-products", 0.06}, {"mi210-fp32-products", 0.17},
-                {"tpu-products", 0.03},     {"tpu-attention", 0.1}};
+                {"tpu-products", 0.03},     {"tpu-attention", 0.1},        {"rtx-3090-products", 0.01}};
 
 START_TEST(published_kernels_are_met_on_average)
 {
