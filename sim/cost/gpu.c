@@ -86,6 +86,10 @@ static const struct dl_field fields[] = {
     FIGURE(regroup_s, 0, 1, true,
            "of convolutions in groups whose channels are no power of two: time for each element of both images, which "
            "are copied around them; 0 if absent"),
+    FIGURE(grouped_result_s, 0, 1, true,
+           "of convolutions in groups of 4 to 32 channels, a power of two, in 16 bits: least time of one unit at 1.98 "
+           "GHz for each result, where groups share no more than a matrix instruction (with 0 they share a tile); 0 if "
+           "absent"),
     FIGURE(attention_fraction, 0.01, 1, false, "share of the peak that the GEMMs of fused attention reach"),
     FIGURE(attention_backward_fraction, 0.01, 1, false, "the same in the backward"),
     FIGURE(exponentials_per_s, 1, 1e18, false, "of the special function units"),

@@ -12,6 +12,7 @@ struct dl_gpu {
     double tile_rows, tile_most_rows, tile_longest, tile_results, tile_step, tile_choice_exponent, tile_depth,
         half_aligned_fraction, half_aligned_step_s, unaligned_fraction, unaligned_step_s;
     double bandwidth_fraction, ramp_s, memory_ramp_s, limits_exponent, group_launch_s, convolution_fraction, regroup_s;
+    double grouped_result_s;
     double attention_fraction, attention_backward_fraction, exponentials_per_s, attention_rows, attention_backward_rows,
         attention_head_multiple;
     double attention_block_s, attention_backward_block_s, attention_tail, attention_backward_tail;

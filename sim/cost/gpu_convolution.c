@@ -61,16 +61,34 @@ static struct dl_kernel of_pixels(const struct dl_kernel *k)
     return p;
 }
 
-/* Groups of few channels share a tile, which multiplies those of one with the zeros that stand for the others' weights
- * (on the H200 kernels of 64 x 64 do nearly all of ResNeXt's). */
-static struct dl_kernel in_bundles(const struct dl_kernel *k)
+/* Groups of few channels share a tile (on the H200 kernels of 64 x 64 do nearly all of ResNeXt's), which multiplies
+ * those of one with the zeros that stand for the others' weights; or only where they share an instruction, which is 16
+ * channels deep: cuDNN's kernels for Ampere issue 4 times as many as groups of 4 channels need, and twice as many for
+ * 8, in all passes (validation/measured/grouped_convolutions.json). */
+static struct dl_kernel in_bundles(const struct dl_kernel *k, bool by_instruction)
 {
-    const double least = 64, bundle = fmin(k->batch, fmax(1, floor(least / k->n)));
+    const double least = 64, deep = 16, bundle = fmin(k->batch, fmax(1, floor(least / k->n)));
     struct dl_kernel p = *k;
     p.batch /= bundle;
     p.n *= bundle;
-    *(k->pass == DL_PASS_WEIGHT_GRADIENT ? &p.m : &p.k) *= bundle;
+    *(k->pass == DL_PASS_WEIGHT_GRADIENT ? &p.m : &p.k) *=
+        by_instruction ? fmin(bundle, fmax(1, floor(deep / k->n))) : bundle;
     return p;
+}
+
+/* Then other instructions than these take the longest. */
+static double grouped_s(const struct dl_device *d, const struct dl_kernel *k, bool is_regrouped,
+                        enum dl_precision precision)
+{
+    const struct dl_gpu *const o = d->options;
+    const double least = 4, most = 32;
+    const double results = k->batch * k->n * (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->k : k->m);
+    const bool has_kernels = o->grouped_result_s > 0 && k->n >= least && k->n <= most && !is_regrouped &&
+                             (precision == DL_FP16 || precision == DL_BF16);
+    const struct dl_kernel bundled = in_bundles(k, has_kernels);
+    const double product_s = dl_gpu_product_s(d, &bundled, precision);
+    if (!has_kernels) return product_s;
+    return fmax(product_s, o->ramp_s + dl_gpu_instructions_s(o, o->grouped_result_s * results));
 }
 
 /* Four channels, as of CosmoFlow's input, are filled up with zeros to the eight that matrix units load at once (cuDNN's
@@ -124,9 +142,10 @@ double dl_gpu_convolution_s(const struct dl_device *d, const struct dl_kernel *k
     of_library.peak_flop_per_s[precision] *= ((const struct dl_gpu *)d->options)->convolution_fraction;
     struct dl_kernel direct = of_pixels(k);
     direct = padded(&direct, precision);
-    if (direct.batch > 1) direct = in_bundles(&direct);
-    const double regroup_s = ((const struct dl_gpu *)d->options)->regroup_s;
-    double best_s = dl_gpu_product_s(&of_library, &direct, precision) + regroup_s * regrouped(k);
+    if (direct.batch > 1)
+        return grouped_s(&of_library, &direct, dl_kernel_is_regrouped(k), precision) +
+               ((const struct dl_gpu *)d->options)->regroup_s * regrouped(k);
+    double best_s = dl_gpu_product_s(&of_library, &direct, precision);
     if (!has_minimal_filters(k, precision)) return best_s;
     for (size_t i = 0; i < DL_COUNT(tile_sides); i++)
         best_s = fmin(best_s, winograd_s(&of_library, k, tile_sides[i], precision));

@@ -1,6 +1,7 @@
 /* device_groups.c - what a GPU makes of convolutions, whose windows overlap, and of products in groups. */
 #include <math.h>
 
+#include "sim/cost/gpu.h"
 #include "tests/unit/priced_device.h"
 
 START_TEST(products_of_a_group_are_launched_one_by_one)
@@ -71,6 +72,61 @@ START_TEST(groups_of_powers_of_two_are_not_copied)
     open_device("h200");
     ck_assert_double_ge(grouped_s(120), 4 * grouped_s(128));
     ck_assert_double_ge(grouped_s(48), 4 * grouped_s(64));
+}
+END_TEST
+
+/* Of 64 channels in groups, forward or of the weights' gradient. */
+static struct dl_kernel few_channels(enum dl_kernel_pass pass, double channels)
+{
+    struct dl_kernel k = convolution(pass, 56, channels, channels);
+    k.batch = 64 / channels;
+    return k;
+}
+
+/* By the instructions that a profile counts on an H200 (validation/measured/grouped_convolutions.json), where nothing
+ * but multiplications takes time; in TF32, where none were counted, groups share a tile. */
+START_TEST(few_channels_share_an_instruction)
+{
+    static const struct {
+        double channels, times, wide_times; /* what multiplies over what has to */
+    } cases[] = {{4, 4, 16}, {8, 2, 8}, {16, 1, 4}, {32, 1, 2}};
+    static const enum dl_kernel_pass passes[] = {DL_PASS_FORWARD, DL_PASS_INPUT_GRADIENT, DL_PASS_WEIGHT_GRADIENT};
+    static const char *const free_of_charge[] = {
+        "memory_bytes_per_s=1e18",         "launch_s=0",       "figures.cache_bytes_per_s=1e18",
+        "figures.sustained_fraction=0.01", "figures.tile_s=0", "figures.ramp_s=0",
+        "figures.grouped_result_s=1e-18",
+    };
+    open_device("h200");
+    for (size_t i = 0; i < DL_COUNT(free_of_charge); i++) change_device(free_of_charge[i]);
+    device.measured = NULL;
+    const struct dl_kernel whole = convolution(DL_PASS_FORWARD, 56, 64, 64);
+    const double bf16_s = dl_price(&device, &whole, DL_BF16).seconds / dl_kernel_flop(&whole);
+    const double tf32_s = dl_price(&device, &whole, DL_TF32).seconds / dl_kernel_flop(&whole);
+    for (size_t i = 0; i < DL_COUNT(cases) * DL_COUNT(passes); i++) {
+        const struct dl_kernel k = few_channels(passes[i % DL_COUNT(passes)], cases[i / DL_COUNT(passes)].channels);
+        const double flop = dl_kernel_flop(&k), times = cases[i / DL_COUNT(passes)].times;
+        ck_assert_double_eq_tol(dl_price(&device, &k, DL_BF16).seconds / bf16_s / flop, times, 0.01 * times);
+        const double wide_times = cases[i / DL_COUNT(passes)].wide_times;
+        ck_assert_double_eq_tol(dl_price(&device, &k, DL_TF32).seconds / tf32_s / flop, wide_times, 0.01 * wide_times);
+    }
+}
+END_TEST
+
+/* Or by all others that go with these, where those take longer: the same for each result, whatever the groups. */
+START_TEST(few_channels_take_their_instructions)
+{
+    open_device("a100-80");
+    change_device("figures.grouped_result_s=1e-6");
+    device.measured = NULL;
+    const double results = 64.0 * 56 * 56 * 64, usual_hz = 1.98e9;
+    const double clock_hz = ((const struct dl_gpu *)device.options)->clock_hz;
+    const double expected_s = 1e-6 * results * usual_hz / clock_hz / figure("units");
+    for (double channels = 4; channels <= 32; channels *= 2) {
+        const struct dl_kernel forward = few_channels(DL_PASS_FORWARD, channels);
+        const struct dl_kernel weights = few_channels(DL_PASS_WEIGHT_GRADIENT, channels);
+        ck_assert_double_eq_tol(dl_price(&device, &forward, DL_BF16).seconds, expected_s, 1e-4 * expected_s);
+        ck_assert_double_eq_tol(dl_price(&device, &weights, DL_FP16).seconds, expected_s, 1e-4 * expected_s);
+    }
 }
 END_TEST
 
@@ -150,6 +206,8 @@ static void add(TCase *tests)
     tcase_add_test(tests, products_of_a_group_are_launched_one_by_one);
     tcase_add_test(tests, convolutions_move_every_tensor_once);
     tcase_add_test(tests, groups_of_powers_of_two_are_not_copied);
+    tcase_add_test(tests, few_channels_share_an_instruction);
+    tcase_add_test(tests, few_channels_take_their_instructions);
     tcase_add_test(tests, winograd_saves_multiplications);
     tcase_add_loop_test(tests, winograd_is_chosen_where_it_helps, 0, n_devices);
     tcase_add_test(tests, groups_that_are_copied_have_times_of_their_own);
