@@ -69,8 +69,7 @@ static const char *const rest[] = {"hybrid_override_pattern",
                                    "fine_grained_activation_offloading",
                                    "hierarchical_context_parallel_sizes",
                                    "fp4_param",
-                                   "fp4_param_gather",
-                                   "overlap_param_gather"};
+                                   "fp4_param_gather"};
 
 static const char *argument_of(const char *flag, struct dl_arena *arena)
 {

@@ -54,7 +54,7 @@ struct dl_megatron {
     const char *layout;
     int64_t context_kind, dispatcher;
     bool expert_overlap, experts_padded, order_pipeline_first;
-    bool distributed_optimizer, megatron_fsdp, custom_fsdp, torch_fsdp, torch_fsdp_keeps, grad_overlap;
+    bool distributed_optimizer, megatron_fsdp, custom_fsdp, torch_fsdp, torch_fsdp_keeps, grad_overlap, param_overlap;
     int64_t sharding, optimizer_instances, bucket_parameters;
     int64_t recompute, recompute_method, recompute_layers;
     const char *recompute_modules;

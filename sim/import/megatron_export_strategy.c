@@ -126,13 +126,14 @@ static void put_data(struct dl_megatron_export *x, struct dl_json e)
 
 static void put_zero(struct dl_megatron_export *x, struct dl_json e)
 {
-    static const char *const known[] = {"stage", "shard_ways", "gather_bits", NULL};
+    static const char *const known[] = {"stage", "overlap", "shard_ways", "gather_bits", NULL};
     const int64_t stage = dl_megatron_count(e, "stage", 1), shard = dl_megatron_count(e, "shard_ways", 0);
     const int64_t bits = dl_megatron_count(e, "gather_bits", 0);
     dl_megatron_put(x, "--use-distributed-optimizer");
     if (stage > 1)
         dl_megatron_put(x, "--use-megatron-fsdp --data-parallel-sharding-strategy %s",
                         stage == 2 ? "optim_grads" : "optim_grads_params");
+    if (dl_megatron_true(e, "overlap", false)) dl_megatron_put(x, "--overlap-param-gather");
     if (shard && replicas_of(x) % shard == 0)
         dl_megatron_put(x, "--num-distributed-optimizer-instances %lld", (long long)(replicas_of(x) / shard));
     else if (shard)

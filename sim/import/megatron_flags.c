@@ -127,6 +127,7 @@ static const struct dl_megatron_flag flags[] = {
     CHOICE("data-parallel-sharding-strategy", sharding, shardings),
     COUNT("num-distributed-optimizer-instances", optimizer_instances),
     SWITCH("overlap-grad-reduce", grad_overlap),
+    SWITCH("overlap-param-gather", param_overlap),
     COUNT("ddp-bucket-size", bucket_parameters),
     CHOICE("recompute-granularity", recompute, recomputes),
     CHOICE("recompute-method", recompute_method, recompute_methods),

@@ -57,7 +57,7 @@ static const struct dl_reason reasons[] = {
      "empty-unused-memory-level "
      "no-clone-scatter-output-in-embedding cuda-graph-warmup-steps cuda-graph-num-warmup-steps"},
     {false, true, "how collectives are made: dlsim has one way for them",
-     "overlap-param-gather overlap-param-gather-with-optimizer-step ddp-num-buckets "
+     "overlap-param-gather-with-optimizer-step ddp-num-buckets "
      "ddp-pad-buckets-for-high-nccl-busbw "
      "ddp-reduce-scatter-with-fp32-accumulation no-align-grad-reduce no-align-param-gather align-grad-reduce "
      "align-param-gather no-gradient-reduce-div-fusion fsdp-double-buffer suggested-communication-unit-size "
