@@ -171,6 +171,21 @@ START_TEST(recipes_in_jax_shard_over_as_many_as_they_say)
 }
 END_TEST
 
+/* Policies of jax.checkpoint in configure.sh of each release. */
+START_TEST(recipes_in_jax_keep_what_they_say)
+{
+#define JAX_LINE(model, n) "a,1," model ",pretrain,bf16,H100," n ",4096,2048,2,1,1,1,1,1,1," n ",128,80,1,9,,,,,,x\n"
+    static const char *const kept[] = {"[\"qkv\"]", "[\"qkv\"]", "[\"qkv\", \"projection\"]",
+                                       "[\"qkv\", \"projection\"]"};
+    read_text(RECIPES JAX_LINE("llama3-70b-maxtext", "128") JAX_LINE("llama3-70b-maxtext", "1024")
+                  JAX_LINE("llama2-70b-maxtext", "128") JAX_LINE("llama2-70b-maxtext", "1024"));
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_uint_eq(rows.n, DL_COUNT(kept));
+    for (size_t i = 0; i < DL_COUNT(kept); i++)
+        ck_assert_msg(strstr(rows.items[i].stack_text, kept[i]), "%zu: %s", i, rows.items[i].stack_text);
+}
+END_TEST
+
 START_TEST(a_part_of_the_model_of_a_file)
 {
     read_text(RECIPES "b,1,llama3.1-405b,pretrain,bf16,H100,32,8192,64,1,8,1,2,1,1,1,2,,8,32,5.4,,,,,,x\n");
@@ -344,6 +359,7 @@ int main(void)
     tcase_add_test(tests, steps_in_four_bits_do_not_overlap_tensor_ranks);
     tcase_add_test(tests, recipes_of_nemo_leave_fused_kernels_out_as_they_say);
     tcase_add_test(tests, recipes_in_jax_shard_over_as_many_as_they_say);
+    tcase_add_test(tests, recipes_in_jax_keep_what_they_say);
     tcase_add_test(tests, a_part_of_the_model_of_a_file);
     tcase_add_test(tests, smaller_tables_are_told_by_their_set);
     tcase_add_test(tests, lines_of_others_run_as_the_code_of_their_time);
