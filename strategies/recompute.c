@@ -32,6 +32,9 @@ static const struct dl_field fields[] = {
      "with full: what products make and blocks keep beside that, as policies of jax.checkpoint name it: qkv, context "
      "(of "
      "attention), projection, fc1 (of blocks without experts); none if absent"},
+    {"kept_before_bias", DL_BOOL, offsetof(struct dl_recomputation, before_bias), 0, 0, true, NULL,
+     "with kept_results: as products make them, before biases are added (policies of jax.checkpoint that keep dots); "
+     "false if absent"},
     {"modules", DL_LIST, offsetof(struct dl_recomputation, modules), 0, 0, true, NULL,
      "with selective: which parts of blocks, as Megatron-Core names them: core_attn, layernorm (norms that are no part "
      "of the product after them), mla_up_proj, mlp (of blocks without experts), moe_act, shared_experts, moe; "
@@ -49,10 +52,13 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     if ((o->keeps != DL_KEEPS_INPUT || o->results.value) && o->every > 1)
         return dl_fail(err, DL_KEY, entry.where, "'%s' is of every block: 'every' must be 1, got %lld",
                        o->results.value ? "kept_results" : "keeps", (long long)o->every);
+    if (o->before_bias && !o->results.value)
+        return dl_fail(err, DL_KEY, entry.where, "'kept_before_bias' means nothing without 'kept_results'");
     if (o->mode != DL_RECOMPUTE_SELECTIVE && o->modules.value)
         return dl_fail(err, DL_KEY, entry.where, "'modules' means nothing unless 'mode' is \"selective\"");
     setting->recompute = (enum dl_recompute)o->mode;
     setting->keeps_alternate_gemms = o->keeps == DL_KEEPS_RESULTS;
+    setting->kept_before_bias = o->before_bias;
     if (dl_recompute_results_read(o->results, &setting->kept_results, err)) return err->status;
     return dl_recompute_modules_read(o->modules, &setting->recompute_modules, err);
 }
@@ -306,10 +312,12 @@ static const char *name_results(const struct dl_recomputation *o, char *out, siz
 static void tell(const void *options, void (*say)(void *user, const char *words), void *user)
 {
     const struct dl_recomputation *const o = options;
-    char names[80], parts[100] = "", layers[40] = "", kept[100] = "", groups[40] = "", words[400];
+    char names[80], parts[100] = "", layers[40] = "", kept[120] = "", groups[40] = "", words[400];
     if (o->modules.value) snprintf(parts, sizeof parts, " of %s", name_modules(o, names, sizeof names));
     if (o->layers) snprintf(layers, sizeof layers, " of %lld blocks", (long long)o->layers);
-    if (o->results.value) snprintf(kept, sizeof kept, " but for %s", name_results(o, names, sizeof names));
+    if (o->results.value)
+        snprintf(kept, sizeof kept, " but for %s%s", name_results(o, names, sizeof names),
+                 o->before_bias ? " before biases" : "");
     if (o->every > 1) snprintf(groups, sizeof groups, " in groups of %lld", (long long)o->every);
     snprintf(words, sizeof words, "%s recomputation%s%s%s%s%s", modes[o->mode], parts, layers, kept,
              o->keeps == DL_KEEPS_INPUT ? "" : " but for every other GEMM", groups);

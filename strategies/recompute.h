@@ -15,6 +15,7 @@ struct dl_recomputation {
     int64_t every;          /* in groups of so many, which keep one input together */
     int64_t keeps;          /* enum dl_recompute_keeps */
     struct dl_json results; /* DL_RECOMPUTE_BLOCKS: names of those that are kept beside that */
+    bool before_bias;       /* as products make them */
 };
 
 /* Modules by their names, with those that are parts of them; absent: the core of attention. */

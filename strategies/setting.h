@@ -103,6 +103,7 @@ struct dl_setting {
     dl_module_set recompute_modules; /* DL_RECOMPUTE_SELECTIVE: these */
     bool keeps_alternate_gemms;      /* DL_RECOMPUTE_BLOCKS: and attention's results, and sums over tensor ranks */
     uint32_t kept_results;           /* DL_RECOMPUTE_BLOCKS: 1 << enum dl_block_result each */
+    bool kept_before_bias;           /* these, as products make them */
     uint32_t servers;                /* of parameters, on devices after those of the ranks */
     uint32_t zero_stage;             /* that is run: some software runs stage 2 as it does stage 3 */
     uint32_t zero_asked;             /* as the strategy file has it; 0: no ZeRO */

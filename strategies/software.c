@@ -137,9 +137,10 @@ static const struct dl_field fields[] = {
      "and "
      "keep_backward_moves copy; 1 if absent"},
     {"repeats_kept_products", DL_BOOL, offsetof(struct options, is.keep.repeats_products), 0, 0, true, NULL,
-     "a product whose result blocks keep as it is, without a bias and in no narrow precision, runs twice in the "
+     "a product whose result blocks keep as it is, without its bias and in no narrow precision, runs twice in the "
      "forward: for what comes next, and into the array of all blocks (first products of the MLP and, if kept_results "
-     "has it, the projection of attention); false if absent"},
+     "has it, the projection of attention; with kept_before_bias all of kept_results that have biases); false if "
+     "absent"},
     {"waits_for_scatters", DL_BOOL, offsetof(struct options, is.waits_for_scatters), 0, 0, true, NULL,
      "stage 3 of ZeRO scatters gradients before the backward goes on, not beside it; false if absent"},
     {"waits_for_collectives", DL_BOOL, offsetof(struct options, is.waits_for_collectives), 0, 0, true, NULL,

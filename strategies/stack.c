@@ -114,21 +114,29 @@ enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, 
 /* With what an adapter makes, or what other tensor ranks do: on a grid all products are sums of panels or ranks. */
 static bool is_summed(const struct dl_setting *s, const struct dl_kernel *k)
 {
-    const enum dl_adapter_target target = k->result == DL_RESULT_FC1 ? DL_TARGET_FC1 : DL_TARGET_PROJECTION;
+    const enum dl_adapter_target target = k->result == DL_RESULT_FC1          ? DL_TARGET_FC1
+                                          : k->result == DL_RESULT_PROJECTION ? DL_TARGET_PROJECTION
+                                                                              : DL_TARGET_QKV;
     const bool is_of_ranks = s->ways[DL_AXIS_TENSOR] > 1 && (!s->is_line || k->by.k & DL_BY_INNER);
     return is_of_ranks || s->adapters.targets >> target & 1;
 }
 
-/* Biases are added by the product itself, and products in narrow precisions scale what they make: what is kept is then
- * another kernel's, or copied. So it is of sums, and of queries, keys and values, which are parts of one product. */
+/* The product adds its bias itself, so that what is kept without it is made apart, and with it is another kernel's. So
+ * it is of queries, keys and values without biases, which are parts of one product, but for first products. */
+static bool is_made_apart(const struct dl_setting *s, const struct dl_kernel *k)
+{
+    const bool is_kept = s->kept_results >> k->result & 1;
+    if (k->has_bias) return is_kept && s->kept_before_bias;
+    return k->result == DL_RESULT_FC1 || (k->result == DL_RESULT_PROJECTION && is_kept);
+}
+
+/* Products in narrow precisions scale what they make: what is kept is then copied, and so it is of sums. */
 static bool may_be_kept(const struct dl_setting *s, const struct dl_work *work, const struct dl_layer *layer)
 {
     const struct dl_kernel *const k = &work->kernel;
     const bool is_narrow = dl_operands_in(s, layer) && !k->stays_wide;
-    if (k->kind != DL_KERNEL_GEMM || k->has_bias || is_narrow || !layer->is_block) return false;
-    if (k->result != DL_RESULT_FC1 && (k->result != DL_RESULT_PROJECTION || !(s->kept_results >> k->result & 1)))
-        return false;
-    return !is_summed(s, k);
+    if (k->kind != DL_KERNEL_GEMM || is_narrow || !layer->is_block) return false;
+    return is_made_apart(s, k) && !is_summed(s, k);
 }
 
 enum dl_status dl_emit_kept(struct dl_stack *below, const struct dl_work *work, const struct dl_event *at,

@@ -143,20 +143,52 @@ static double flop_named(const struct dl_session *t, const char *name)
     return sum;
 }
 
+static void open_gated(struct dl_session *t, const char *stack, const char *bias)
+{
+    char model[400];
+    snprintf(model, sizeof model, GATED, bias);
+    open_step(t, &(struct step){.system = FAST_SYSTEM,
+                                .software = SOFTWARE(",'repeats_kept_products':true"),
+                                .workload = model,
+                                .head = "'global_batch':4,'microbatch':2",
+                                .stack = stack});
+    ck_assert_double_gt(flop_named(t, "fc1"), 0);
+}
+
 START_TEST(products_run_again_for_what_is_kept)
 {
     const struct repeat *const c = &repeats[_i];
-    char model[400];
     struct dl_session t;
-    snprintf(model, sizeof model, GATED, c->bias);
-    open_step(&t, &(struct step){.system = FAST_SYSTEM,
-                                 .software = SOFTWARE(",'repeats_kept_products':true"),
-                                 .workload = model,
-                                 .head = "'global_batch':4,'microbatch':2",
-                                 .stack = c->stack});
+    open_gated(&t, c->stack, c->bias);
     const double expected = c->fc1 * flop_named(&t, "fc1") + c->projection * flop_named(&t, "projection");
-    ck_assert_double_gt(flop_named(&t, "fc1"), 0);
     check_close(c->stack, flop_named(&t, "kept_product"), expected, exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
+#define KEPT(results, more) "{'name':'recompute','mode':'full','kept_results':[" results "]" more "}"
+#define BEFORE ",'kept_before_bias':true"
+
+/* Products with biases, which add them: those whose results are kept without. */
+static const struct {
+    const char *stack;
+    bool qkv, projection, fc1;
+} before_biases[] = {
+    {KEPT("'qkv','projection','fc1'", ""), false, false, false},
+    {KEPT("'qkv','projection','fc1'", BEFORE), true, true, true},
+    {KEPT("'qkv'", BEFORE), true, false, false},
+    {"{'name':'lora','rank':4,'targets':['qkv']}," KEPT("'qkv','fc1'", BEFORE), false, false, true},
+};
+
+START_TEST(products_run_again_for_what_is_kept_before_biases)
+{
+    const char *const stack = before_biases[_i].stack;
+    struct dl_session t;
+    open_gated(&t, stack, "true");
+    const double expected = before_biases[_i].qkv * flop_named(&t, "qkv") +
+                            before_biases[_i].projection * flop_named(&t, "projection") +
+                            before_biases[_i].fc1 * flop_named(&t, "fc1");
+    check_close(stack, flop_named(&t, "kept_product"), expected, exactly);
     dl_session_close(&t);
 }
 END_TEST
@@ -169,6 +201,7 @@ int main(void)
     tcase_add_test(tests, copies_take_memory);
     tcase_add_test(tests, blocks_keep_more_than_layers_count);
     tcase_add_loop_test(tests, products_run_again_for_what_is_kept, 0, (int)DL_COUNT(repeats));
+    tcase_add_loop_test(tests, products_run_again_for_what_is_kept_before_biases, 0, (int)DL_COUNT(before_biases));
     Suite *const suite = suite_create("kept_copies");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
