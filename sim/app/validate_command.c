@@ -143,6 +143,7 @@ static struct dl_compared compare(const struct dl_training_row *r, const struct 
                                 .ran = (enum dl_row_end)r->ran,
                                 .cell = name_cell(r, arena),
                                 .experts = p->experts,
+                                .domain = p->domain,
                                 .added_s[DL_PART_SCHEDULE] = p->result.exposed_s[DL_CAUSE_BUBBLE],
                                 .microbatch = r->microbatch || r->strategy ? 0 : trial->microbatch};
 }

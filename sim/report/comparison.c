@@ -82,12 +82,28 @@ static enum dl_status read_effects(struct dl_json list, struct dl_arena *arena, 
     return DL_OK;
 }
 
+/* Reports of before have none, and are of tokens: nothing else was told apart. */
+static enum dl_status read_domain(struct dl_json from, struct dl_arena *arena, int64_t *out, struct dl_error *err)
+{
+    const struct dl_json found = dl_json_member(from, "domain", arena);
+    const char *const name = json_string_value(found.value);
+    *out = DL_DOMAIN_TOKENS;
+    if (!found.value) return DL_OK;
+    for (int64_t i = 0; dl_domains[i] && name; i++)
+        if (strcmp(dl_domains[i], name) == 0) {
+            *out = i;
+            return DL_OK;
+        }
+    return dl_fail(err, DL_RANGE, found.where, "must be %s, %s or %s", dl_domains[DL_DOMAIN_TOKENS],
+                   dl_domains[DL_DOMAIN_IMAGES], dl_domains[DL_DOMAIN_FILES]);
+}
+
 static enum dl_status read_model(struct dl_json from, struct dl_arena *arena, struct dl_told_run *out,
                                  struct dl_error *err)
 {
     const struct dl_json experts = dl_json_member(from, "experts", arena);
     if (need_text(from, "software", &out->setup.software, arena, err) ||
-        need_text(from, "system", &out->setup.system, arena, err))
+        need_text(from, "system", &out->setup.system, arena, err) || read_domain(from, arena, &out->setup.domain, err))
         return err->status;
     out->setup.experts = json_is_true(experts.value);
     if (check(experts, json_is_boolean(experts.value), "true or false", err)) return err->status;

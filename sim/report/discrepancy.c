@@ -8,6 +8,8 @@ static const double most_spread = 10; /* a factor of twenty thousand; more is no
 static const double most_rows = 1e9;
 enum { enough_families = 3 }; /* of one software on one system, or that nothing was fitted to, to be trusted alone */
 
+const char *const dl_domains[] = {"tokens", "images", "files", NULL};
+
 /* Of one family, software and system. */
 struct entry {
     struct dl_setup of;
@@ -21,6 +23,7 @@ static const struct dl_field fields[] = {
     {"software", DL_TEXT, offsetof(struct entry, of.software), 0, 0, false, NULL, NULL},
     {"system", DL_TEXT, offsetof(struct entry, of.system), 0, 0, false, NULL, NULL},
     {"experts", DL_BOOL, offsetof(struct entry, of.experts), 0, 0, true, NULL, NULL},
+    {"domain", DL_CHOICE, offsetof(struct entry, of.domain), 0, 0, true, dl_domains, NULL},
     {"in_sight", DL_BOOL, offsetof(struct entry, in_sight), 0, 0, true, NULL, NULL},
     {"rows", DL_INT, offsetof(struct entry, rows), 1, most_rows, false, NULL, NULL},
     {"bias", DL_NUMBER, offsetof(struct entry, bias), -most_spread, most_spread, false, NULL, NULL},
@@ -44,7 +47,8 @@ struct entries {
 
 bool dl_is_same_setup(const struct dl_setup *a, const struct dl_setup *b)
 {
-    return strcmp(a->software, b->software) == 0 && strcmp(a->system, b->system) == 0 && a->experts == b->experts;
+    return strcmp(a->software, b->software) == 0 && strcmp(a->system, b->system) == 0 && a->experts == b->experts &&
+           a->domain == b->domain;
 }
 
 static bool is_family(const struct entry *e, const char *family) { return strcmp(e->of.family, family) == 0; }
@@ -81,13 +85,15 @@ static bool is_first_of_family(const struct entries *all, size_t i)
 
 /* Which entries count. */
 struct among {
-    const struct dl_setup *of; /* of this software on this system; NULL: all */
-    bool unseen;               /* that nothing was fitted to */
+    const struct dl_setup *of;  /* of this software on this system; NULL: all */
+    const struct dl_setup *kin; /* of its domain; NULL: of all */
+    bool unseen;                /* that nothing was fitted to */
 };
 
 static bool is_among(const struct entry *e, struct among among)
 {
-    return (!among.of || dl_is_same_setup(&e->of, among.of)) && !(among.unseen && e->in_sight);
+    return (!among.of || dl_is_same_setup(&e->of, among.of)) && (!among.kin || e->of.domain == among.kin->domain) &&
+           !(among.unseen && e->in_sight);
 }
 
 /* Errors of rows: how many, their sum, and the sum of their squares. */
@@ -204,18 +210,20 @@ static struct ratios ratios_of_families(const struct entries *all)
 
 /* ---- what is known ---- */
 
-static void take_own(const struct entries *all, const struct dl_setup *of, struct dl_discrepancy *out)
+static struct dl_row_errors rows_among(const struct entries *all, struct among among)
 {
-    const struct errors own = of_family(all, NULL, (struct among){.of = of});
-    if (!own.rows) return;
-    out->own_rows = own.rows;
-    out->own_bias = mean_of(&own);
-    out->own_spread = sqrt(fmax(square_about(&own, out->own_bias), 0));
+    const struct errors e = of_family(all, NULL, among);
+    if (!e.rows) return (struct dl_row_errors){0};
+    const double bias = mean_of(&e);
+    return (struct dl_row_errors){.bias = bias, .spread = sqrt(fmax(square_about(&e, bias), 0)), .rows = e.rows};
 }
 
-/* Those that nothing was fitted to, if there are enough. */
-static struct families of_strangers(const struct entries *all)
+/* Those that nothing was fitted to, of its domain if there are enough. `kin` is set where there are not. */
+static struct families of_strangers(const struct entries *all, const struct dl_setup *of, struct dl_row_errors *kin)
 {
+    const struct families akin = over_families(all, (struct among){.kin = of, .unseen = true});
+    if (akin.n >= enough_families) return akin;
+    *kin = rows_among(all, (struct among){.kin = of});
     const struct families unseen = over_families(all, (struct among){.unseen = true});
     return unseen.n >= enough_families ? unseen : over_families(all, (struct among){0});
 }
@@ -227,11 +235,11 @@ enum dl_status dl_discrepancy_read(struct dl_json doc, const struct dl_setup *of
     *out = (struct dl_discrepancy){.of = *of};
     if (read_entries(doc, of->family, arena, &all, err)) return err->status;
     const struct families own = over_families(&all, (struct among){.of = of});
-    const struct families told = own.n >= enough_families ? own : of_strangers(&all);
+    out->by_own = own.n >= enough_families;
+    const struct families told = out->by_own ? own : of_strangers(&all, of, &out->kin);
     struct ratios ratios = ratios_of(&all, NULL, (struct among){.of = of});
     if (!ratios.rows) ratios = ratios_of_families(&all);
-    take_own(&all, of, out);
-    out->by_own = own.n >= enough_families;
+    out->own = rows_among(&all, (struct among){.of = of});
     out->bias = told.bias;
     out->spread = told.spread;
     out->degrees = told.degrees;
@@ -250,20 +258,31 @@ static double half_width(double spread, double degrees)
     return degrees > 0 ? spread * gsl_cdf_tdist_Pinv(upper, degrees) : 0;
 }
 
-struct dl_open dl_discrepancy_own(const struct dl_discrepancy *d)
+static struct dl_open of_rows(const struct dl_row_errors *e)
 {
-    const double half = half_width(d->own_spread, (double)d->own_rows);
-    return (struct dl_open){d->own_bias, d->own_bias - half, d->own_bias + half};
+    const double half = half_width(e->spread, (double)e->rows);
+    return (struct dl_open){e->bias, e->bias - half, e->bias + half};
+}
+
+struct dl_open dl_discrepancy_own(const struct dl_discrepancy *d) { return of_rows(&d->own); }
+
+/* To the side of rows that lie outside. */
+static void widen(struct dl_open *open, const struct dl_row_errors *e)
+{
+    if (!e->rows) return;
+    const struct dl_open rows = of_rows(e);
+    open->low = fmin(open->low, rows.low);
+    open->high = fmax(open->high, rows.high);
 }
 
 struct dl_open dl_discrepancy_open(const struct dl_discrepancy *d)
 {
     const double half = half_width(d->spread, d->degrees);
     struct dl_open open = {d->bias, d->bias - half, d->bias + half};
-    if (d->by_own || !d->own_rows) return open;
-    const struct dl_open own = dl_discrepancy_own(d);
-    open.low = fmin(open.low, own.low);
-    open.high = fmax(open.high, own.high);
+    if (!d->by_own) {
+        widen(&open, &d->own);
+        widen(&open, &d->kin);
+    }
     return open;
 }
 
@@ -281,9 +300,10 @@ double dl_discrepancy_ratio_half_width(const struct dl_discrepancy *d)
 json_t *dl_discrepancy_json(const struct dl_discrepancy *d)
 {
     const struct dl_open open = dl_discrepancy_open(d);
-    return dl_json_pack("{s:s, s:s, s:b, s:I, s:f, s:f, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "software", d->of.software,
-                        "system", d->of.system, "experts", d->of.experts, "families", (json_int_t)d->families, "bias",
-                        d->bias, "spread", d->spread, "own_rows", (json_int_t)d->own_rows, "own_bias", d->own_bias,
-                        "own_spread", d->own_spread, "low", open.low, "high", open.high, "half_width",
-                        dl_discrepancy_half_width(d), "ratio_half_width", dl_discrepancy_ratio_half_width(d));
+    return dl_json_pack("{s:s, s:s, s:b, s:s, s:I, s:f, s:f, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "software",
+                        d->of.software, "system", d->of.system, "experts", d->of.experts, "domain",
+                        dl_domains[d->of.domain], "families", (json_int_t)d->families, "bias", d->bias, "spread",
+                        d->spread, "own_rows", (json_int_t)d->own.rows, "own_bias", d->own.bias, "own_spread",
+                        d->own.spread, "low", open.low, "high", open.high, "half_width", dl_discrepancy_half_width(d),
+                        "ratio_half_width", dl_discrepancy_ratio_half_width(d));
 }

@@ -9,16 +9,22 @@
  * each of its rows by a little more. So a family counts once, however many rows it has, and what is predicted is a row
  * of one more family. A family that constants were fitted to, or mechanisms chosen for, is nearer than a stranger's
  * will be: it counts for its own software on its own system, and so do three of them alone. Nobody else is taken to be
- * surer than the families are that nothing was fitted to. */
+ * surer than the families of its domain are that nothing was fitted to: what models are trained on decides how much of
+ * a step no file describes. Where a domain has fewer than three of these, all of them count. */
 #ifndef DL_REPORT_DISCREPANCY_H
 #define DL_REPORT_DISCREPANCY_H
 
 #include "sim/core/json.h"
 
+/* What a model is trained on: tokens, images, or samples of which its file says how they are stored. */
+enum dl_domain { DL_DOMAIN_TOKENS, DL_DOMAIN_IMAGES, DL_DOMAIN_FILES };
+extern const char *const dl_domains[]; /* their names; then NULL */
+
 /* What is predicted: files by their names. */
 struct dl_setup {
     const char *software, *system;
     bool experts;       /* in the model */
+    int64_t domain;     /* enum dl_domain */
     const char *family; /* of measured steps, which shall not count; NULL: all count */
 };
 
@@ -29,6 +35,12 @@ struct dl_open {
     double middle, low, high;
 };
 
+/* Errors of rows, about their mean. */
+struct dl_row_errors {
+    double bias, spread;
+    int64_t rows;
+};
+
 struct dl_discrepancy {
     struct dl_setup of;
     double bias, spread; /* of a step of one more family: the mean of those known, and how far it may be */
@@ -36,17 +48,17 @@ struct dl_discrepancy {
     int64_t families;    /* that tell it. 0: nothing is known */
     double ratio_spread;
     int64_t ratio_rows;
-    double own_bias, own_spread; /* of the rows of this software on this system, about their mean */
-    int64_t own_rows;
-    bool by_own; /* families of its own are enough */
+    struct dl_row_errors own; /* of this software on this system */
+    bool by_own;              /* families of its own are enough */
+    struct dl_row_errors kin; /* of its domain, where it has too few families; else no rows */
 };
 
 /* Its names must outlive the result. */
 enum dl_status dl_discrepancy_read(struct dl_json doc, const struct dl_setup *of, struct dl_arena *arena,
                                    struct dl_discrepancy *out, struct dl_error *err);
 
-/* A step's; that of one more family, by Student's t, and where there are own rows, but of few families, these too. All
- * is 0 if nothing is known. */
+/* A step's; that of one more family, by Student's t, and where there are rows of its own or of its domain, but of few
+ * families, these too. All is 0 if nothing is known. */
 struct dl_open dl_discrepancy_open(const struct dl_discrepancy *d);
 /* Of own rows alone. */
 struct dl_open dl_discrepancy_own(const struct dl_discrepancy *d);

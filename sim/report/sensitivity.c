@@ -77,6 +77,12 @@ struct dl_sensitivity dl_sensitivity_of(double step_s, struct dl_effect *effects
     return s;
 }
 
+void dl_sensitivity_cover(struct dl_sensitivity *s, struct dl_open model)
+{
+    s->step_s_low = fmin(s->constants_s_low, s->step_s * exp(model.low));
+    s->step_s_high = fmax(s->constants_s_high, s->step_s * exp(model.high));
+}
+
 void dl_sensitivity_widen(struct dl_sensitivity *s, struct dl_open model)
 {
     if (!(s->step_s > 0)) return;
@@ -110,9 +116,9 @@ static void print_model(const struct dl_sensitivity *s)
     if (!m->families) return;
     printf("    model: %+.1f to %+.1f %%, about %+.1f, from %lld families of measured steps; ", 100 * expm1(open.low),
            100 * expm1(open.high), 100 * expm1(open.middle), (long long)m->families);
-    if (m->own_rows)
-        printf("%lld steps took %+.1f %%, give or take %.1f,", (long long)m->own_rows, 100 * expm1(m->own_bias),
-               100 * m->own_spread);
+    if (m->own.rows)
+        printf("%lld steps took %+.1f %%, give or take %.1f,", (long long)m->own.rows, 100 * expm1(m->own.bias),
+               100 * m->own.spread);
     else
         printf("none is");
     printf(" of %s%s on %s", m->of.experts ? "experts in " : "", m->of.software, m->of.system);

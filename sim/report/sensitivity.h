@@ -51,7 +51,11 @@ void dl_effect_set_usual_interval(struct dl_effect *e);
 
 /* Sort the effects, in the arena or elsewhere, and combine them. */
 struct dl_sensitivity dl_sensitivity_of(double step_s, struct dl_effect *effects, size_t n);
-/* Add what the model itself leaves open of ln(step_s), about its middle. */
+/* Cover what is open of ln(step_s) by measured steps. Their errors contain those of their constants, so that the two
+ * are not added; where the constants leave more open, that stands. */
+void dl_sensitivity_cover(struct dl_sensitivity *s, struct dl_open model);
+/* Add as squares what the model itself leaves open of ln(step_s), about its middle: of ratios, whose constants partly
+ * cancel. */
 void dl_sensitivity_widen(struct dl_sensitivity *s, struct dl_open model);
 
 void dl_sensitivity_print(const struct dl_sensitivity *s);

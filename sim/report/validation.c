@@ -35,6 +35,7 @@ static void add_error(struct dl_errors *e, const struct dl_compared *row)
     e->mape += fabs(error);
     e->bias += error;
     e->n_bounded += row->high_s > 0;
+    if (row->high_s > 0) e->width += (row->high_s - row->low_s) / row->predicted_s;
     e->n_within += row->low_s <= row->measured_s && row->measured_s <= row->high_s;
     if (e->worst && !(fabs(error) > e->max)) return;
     e->max = fabs(error);
@@ -61,6 +62,7 @@ struct dl_errors dl_sum_errors(const struct dl_compared *const *rows, size_t n)
         for (size_t j = 0; j < i; j++) add_pair(&e, rows[i], rows[j]);
     e.mape = e.n ? e.mape / (double)e.n : NAN;
     e.bias = e.n ? e.bias / (double)e.n : NAN;
+    if (e.n_bounded) e.width /= (double)e.n_bounded;
     if (!e.n) e.max = NAN;
     return e;
 }

@@ -12,6 +12,7 @@
 
 #include "sim/core/memory.h"
 #include "sim/report/constants.h"
+#include "sim/report/discrepancy.h"
 #include "sim/report/parts.h"
 
 enum dl_quantity {
@@ -39,6 +40,7 @@ struct dl_compared {
     const char *attention_flop;          /* how they count attention */
     double samples_per_s;                /* predicted */
     bool fits, experts;                  /* predicted to; in its model */
+    enum dl_domain domain;               /* of its model */
     double peak_bytes;                   /* predicted, of the fullest stage */
     double reserved_bytes;               /* the same with what fragmentation adds */
     double measured_reserved_bytes;      /* 0: not published */
@@ -62,6 +64,7 @@ struct dl_errors {
     /* Pairs of one model, measured more than 15 % apart, and those of them that are predicted in the right order. */
     size_t n_pairs, n_ordered;
     size_t n_bounded, n_within; /* rows whose prediction has an interval, and whose measured time lies in it */
+    double width;               /* of these intervals, in steps predicted, on average; 0 if there are none */
 };
 /* Of a row that was predicted; NAN if nothing is published. */
 double dl_compared_error(const struct dl_compared *row);

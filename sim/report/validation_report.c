@@ -73,33 +73,43 @@ static void print_assumed(const struct dl_row_family *f)
     }
 }
 
-static void add_within(const struct dl_row_family *f, size_t sums[4])
+/* Steps within their intervals, of those that have one; and the sum of the widths of these. */
+struct within {
+    size_t n[2], of[2]; /* by half: fit, kept out */
+    double width;
+};
+
+static void add_within(const struct dl_row_family *f, struct within *to)
 {
-    const struct dl_errors fit = dl_half_errors(f, false), kept_out = dl_half_errors(f, true);
-    sums[0] += fit.n_within;
-    sums[1] += fit.n_bounded;
-    sums[2] += kept_out.n_within;
-    sums[3] += kept_out.n_bounded;
+    for (int half = 0; half < 2; half++) {
+        const struct dl_errors e = dl_half_errors(f, half);
+        to->n[half] += e.n_within;
+        to->of[half] += e.n_bounded;
+        to->width += e.width * (double)e.n_bounded;
+    }
 }
 
-static void print_within(const char *name, const size_t sums[4])
+static void print_within(const char *name, const struct within *w)
 {
-    if (sums[1] + sums[3])
-        printf("  %-16.16s %5zu of %zu fit, %zu of %zu kept out\n", name, sums[0], sums[1], sums[2], sums[3]);
+    const size_t of = w->of[0] + w->of[1];
+    if (of)
+        printf("  %-16.16s %5zu of %zu fit, %zu of %zu kept out, %.1f %%; they are %.0f %% of the step wide\n", name,
+               w->n[0], w->of[0], w->n[1], w->of[1], 100 * (double)(w->n[0] + w->n[1]) / (double)of,
+               100 * w->width / (double)of);
 }
 
 static void print_all_within(const struct dl_validation *v)
 {
-    size_t all[4] = {0};
-    for (size_t i = 0; i < v->n_families; i++) add_within(&v->families[i], all);
-    if (!(all[1] + all[3])) return;
+    struct within all = {0};
+    for (size_t i = 0; i < v->n_families; i++) add_within(&v->families[i], &all);
+    if (!(all.of[0] + all.of[1])) return;
     puts("  measured steps within the intervals of the predicted, which should hold 95 %");
     for (size_t i = 0; i < v->n_families; i++) {
-        size_t sums[4] = {0};
-        add_within(&v->families[i], sums);
-        print_within(v->families[i].name, sums);
+        struct within of_family = {0};
+        add_within(&v->families[i], &of_family);
+        print_within(v->families[i].name, &of_family);
     }
-    print_within("all", all);
+    print_within("all", &all);
 }
 
 static void print_chosen(const struct dl_validation *v)
@@ -145,7 +155,10 @@ static json_t *errors_json(const struct dl_errors *e)
         dl_json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:I}", "n", (json_int_t)e->n, "failed", (json_int_t)e->n_failed,
                      "mape", number_or_null(e->mape), "bias", number_or_null(e->bias), "max", number_or_null(e->max),
                      "ordered", number_or_null(ordered), "pairs", (json_int_t)e->n_pairs);
-    if (e->n_bounded) json_object_set_new(json, "within", dl_json_real((double)e->n_within / (double)e->n_bounded));
+    if (e->n_bounded) {
+        json_object_set_new(json, "within", dl_json_real((double)e->n_within / (double)e->n_bounded));
+        json_object_set_new(json, "interval_width", dl_json_real(e->width));
+    }
     return json;
 }
 
@@ -195,6 +208,7 @@ static void add_files(json_t *json, const struct dl_compared *row)
 {
     json_object_set_new(json, "model", json_string(row->model));
     if (!row->failure) json_object_set_new(json, "experts", json_boolean(row->experts));
+    if (!row->failure) json_object_set_new(json, "domain", json_string(dl_domains[row->domain]));
     if (!row->failure) json_object_set_new(json, "predicted_peak_bytes", dl_json_real(row->peak_bytes));
     if (row->measured_reserved_bytes > 0) {
         json_object_set_new(json, "measured_reserved_bytes", dl_json_real(row->measured_reserved_bytes));

@@ -28,6 +28,7 @@ struct dl_row_prediction {
     struct dl_training_result result;
     double mfu, hfu; /* counted as the row does */
     bool fits, experts;
+    enum dl_domain domain;
     double peak_bytes;          /* of the fullest stage */
     double reserved_bytes;      /* of the stage that the row tells it of, with what fragmentation adds */
     bool lost;                  /* its process died, or took longer than the limit: then with the error DL_LATE */

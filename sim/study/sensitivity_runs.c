@@ -287,9 +287,15 @@ static struct dl_sensitivity collect(const struct playing *p, struct dl_arena *a
     found.n_fixed = n_fixed;
     if (p->request->model) {
         found.model = *p->request->model;
-        dl_sensitivity_widen(&found, dl_discrepancy_open(&found.model));
+        dl_sensitivity_cover(&found, dl_discrepancy_open(&found.model));
     }
     return found;
+}
+
+enum dl_domain dl_domain_of(const struct dl_model *model)
+{
+    if (model->data.stored_bytes > 0) return DL_DOMAIN_FILES;
+    return model->tokens_per_sample > 0 ? DL_DOMAIN_TOKENS : DL_DOMAIN_IMAGES;
 }
 
 enum dl_status dl_discrepancy_load(struct dl_arena *arena, struct dl_json *doc, struct dl_error *err)
@@ -303,6 +309,7 @@ enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s,
     const struct dl_setup setup = {.software = s->software.name,
                                    .system = s->machine.topology->name,
                                    .experts = dl_session_has_experts(s),
+                                   .domain = dl_domain_of(&s->model),
                                    .family = left_out};
     return dl_discrepancy_read(doc, &setup, s->arena, out, err);
 }

@@ -1,12 +1,8 @@
 /* discrepancy.c - the model's own errors: whose spread counts, and how wide an interval it makes. */
-#include <gsl/gsl_randist.h>
-#include <math.h>
-#include <string.h>
 
 #include "sim/core/files.h"
-#include "sim/core/random.h"
-#include "sim/report/discrepancy.h"
 #include "sim/report/sensitivity.h"
+#include "tests/known_families.h"
 #include "tests/unit/suite.h"
 
 static struct dl_arena *arena;
@@ -14,35 +10,16 @@ static void begin(void) { arena = dl_arena_new(); }
 static void end(void) { dl_arena_free(arena); }
 
 /* Of software a on system x there are three families, on y one. Each entry has ten rows. */
-static const struct known {
-    struct dl_setup of;
-    double bias, spread;
-} known[] = {
-    {{"a", "x", false, "F"}, 0.02, 0.03}, {{"a", "x", false, "G"}, -0.01, 0.04}, {{"a", "x", false, "H"}, 0.05, 0.05},
-    {{"a", "y", false, "I"}, 0.1, 0.02},  {{"b", "y", false, "J"}, 0.9, 0.3},    {{"b", "z", false, "J"}, 0.2, 0.1},
-    {{"c", "y", true, "K"}, 0.3, 0.05},
+static const struct known known[] = {
+    {{"a", "x", false, DL_DOMAIN_TOKENS, "F"}, 0.02, 0.03}, {{"a", "x", false, DL_DOMAIN_TOKENS, "G"}, -0.01, 0.04},
+    {{"a", "x", false, DL_DOMAIN_TOKENS, "H"}, 0.05, 0.05}, {{"a", "y", false, DL_DOMAIN_TOKENS, "I"}, 0.1, 0.02},
+    {{"b", "y", false, DL_DOMAIN_TOKENS, "J"}, 0.9, 0.3},   {{"b", "z", false, DL_DOMAIN_TOKENS, "J"}, 0.2, 0.1},
+    {{"c", "y", true, DL_DOMAIN_TOKENS, "K"}, 0.3, 0.05},
 };
 
-static json_t *entry_json(const struct known *k, int rows)
-{
-    return json_pack("{s:s, s:s, s:s, s:b, s:i, s:f, s:f}", "family", k->of.family, "software", k->of.software,
-                     "system", k->of.system, "experts", k->of.experts, "rows", rows, "bias", k->bias, "spread",
-                     k->spread);
-}
-
-/* Takes the entries. */
 static struct dl_discrepancy read_as(json_t *entries, struct dl_setup setup)
 {
-    const struct dl_json doc = {
-        .value = json_pack("{s:s, s:s, s:o}", "schema", "dlsim/discrepancy/1", "source", "a test", "measured", entries),
-        .where = "test.json",
-        .file = "test.json"};
-    struct dl_error err = {0};
-    struct dl_discrepancy found;
-    ck_assert_msg(!dl_discrepancy_read(doc, &setup, arena, &found, &err), "%s", err.text);
-    ck_assert(!strcmp(found.of.software, setup.software) && !strcmp(found.of.system, setup.system));
-    json_decref(doc.value);
-    return found;
+    return read_entries_as(entries, setup, arena);
 }
 
 static struct dl_discrepancy find_without(const char *family, const char *software, const char *system, bool experts)
@@ -51,7 +28,7 @@ static struct dl_discrepancy find_without(const char *family, const char *softwa
     for (size_t i = 0; i < DL_COUNT(known); i++) json_array_append_new(entries, entry_json(&known[i], 10));
     json_object_set_new(json_array_get(entries, 0), "ratio_rows", json_integer(60));
     json_object_set_new(json_array_get(entries, 0), "ratio_spread", json_real(0.02));
-    return read_as(entries, (struct dl_setup){software, system, experts, family});
+    return read_as(entries, (struct dl_setup){software, system, experts, DL_DOMAIN_TOKENS, family});
 }
 
 static struct dl_discrepancy find(const char *software, const char *system, bool experts)
@@ -106,8 +83,8 @@ START_TEST(three_families_of_its_own_are_enough)
 {
     const struct dl_discrepancy d = find("a", "x", false);
     check(d, "FGH");
-    ck_assert(d.by_own && d.own_rows == 30);
-    ck_assert_double_eq_tol(d.own_bias, 0.02, 1e-12);
+    ck_assert(d.by_own && d.own.rows == 30);
+    ck_assert_double_eq_tol(d.own.bias, 0.02, 1e-12);
 }
 END_TEST
 
@@ -117,9 +94,9 @@ START_TEST(with_fewer_nobody_is_surer_than_all_families_are)
     check(few, "FGHIJK");
     check(none, "FGHIJK");
     check(find("d", "y", true), "FGHIJK");
-    ck_assert(few.own_rows == 10 && !few.by_own && none.own_rows == 0);
-    ck_assert_double_eq_tol(few.own_bias, 0.1, 1e-12);
-    ck_assert_double_eq_tol(few.own_spread, 0.02, 1e-12);
+    ck_assert(few.own.rows == 10 && !few.by_own && none.own.rows == 0);
+    ck_assert_double_eq_tol(few.own.bias, 0.1, 1e-12);
+    ck_assert_double_eq_tol(few.own.spread, 0.02, 1e-12);
     const struct dl_open open = dl_discrepancy_open(&none), as_wide = dl_discrepancy_open(&few);
     ck_assert(open.low == as_wide.low && open.high == as_wide.high); /* its own rows lie within */
 }
@@ -134,9 +111,10 @@ START_TEST(families_that_something_was_fitted_to_tell_nothing_of_strangers)
             json_object_set_new(entry, "in_sight", json_boolean(i < n_in_sight));
             json_array_append_new(entries, entry);
         }
-        const struct dl_discrepancy stranger = read_as(json_incref(entries), (struct dl_setup){"d", "y", false, NULL});
+        const struct dl_discrepancy stranger =
+            read_as(json_incref(entries), (struct dl_setup){"d", "y", false, DL_DOMAIN_TOKENS, NULL});
         check(stranger, n_in_sight < 4 ? &"FGHIJK"[n_in_sight] : "FGHIJK"); /* two are not enough */
-        check(read_as(entries, (struct dl_setup){"a", "x", false, NULL}), "FGH");
+        check(read_as(entries, (struct dl_setup){"a", "x", false, DL_DOMAIN_TOKENS, NULL}), "FGH");
     }
 }
 END_TEST
@@ -155,7 +133,7 @@ START_TEST(a_family_that_is_left_out_does_not_count)
 {
     const struct dl_discrepancy d = find_without("H", "a", "x", false);
     check(d, "FGIJK");
-    ck_assert(d.own_rows == 20);
+    ck_assert(d.own.rows == 20);
     check(find_without("K", "d", "y", true), "FGHIJ");
 }
 END_TEST
@@ -183,10 +161,11 @@ START_TEST(one_family_alone_is_about_nothing)
 {
     json_t *const entries = json_array();
     json_array_append_new(entries, entry_json(&known[0], 1));
-    const struct dl_discrepancy d = read_as(entries, (struct dl_setup){"b", "y", false, NULL});
+    const struct dl_discrepancy d = read_as(entries, (struct dl_setup){"b", "y", false, DL_DOMAIN_TOKENS, NULL});
     ck_assert(d.families == 1 && d.bias == 0);
     ck_assert_double_eq_tol(d.spread, hypot(0.02, 0.03), 1e-12);
-    const struct dl_discrepancy nothing = read_as(json_array(), (struct dl_setup){"b", "y", false, NULL});
+    const struct dl_discrepancy nothing =
+        read_as(json_array(), (struct dl_setup){"b", "y", false, DL_DOMAIN_TOKENS, NULL});
     ck_assert(nothing.families == 0 && dl_discrepancy_half_width(&nothing) == 0);
 }
 END_TEST
@@ -204,41 +183,17 @@ END_TEST
 
 /* ---- whether it holds: families drawn with known effects, and one more that the interval does not know ---- */
 
-enum { most_rows = 12, n_drawn = 2000 };
-
-struct drawing {
-    gsl_rng *random;
-    double middle, of_family, of_row; /* spreads */
-};
-
-/* The error of a first row of one more family; the mean and the spread of all its rows. */
-static double draw_family(const struct drawing *d, struct known *out, int *n_rows)
-{
-    const double effect = d->middle + gsl_ran_gaussian(d->random, d->of_family);
-    const int n = *n_rows = 1 + (int)gsl_rng_uniform_int(d->random, most_rows);
-    double errors[most_rows], squares = 0;
-    out->bias = 0;
-    for (int i = 0; i < n; i++) out->bias += (errors[i] = effect + gsl_ran_gaussian(d->random, d->of_row)) / n;
-    for (int i = 0; i < n; i++) squares += (errors[i] - out->bias) * (errors[i] - out->bias);
-    out->spread = sqrt(squares / n);
-    return errors[0];
-}
+enum { n_drawn = 2000 };
 
 static bool holds_one_more(const struct drawing *d, int n_families)
 {
     json_t *const entries = json_array();
     struct known family = {.of = {.software = "a", .system = "x"}};
-    for (int i = 0; i < n_families; i++) {
-        family.of.family = dl_arena_format(arena, "%d", i);
-        int n;
-        draw_family(d, &family, &n);
-        json_array_append_new(entries, entry_json(&family, n));
-    }
-    const struct dl_discrepancy known_now = read_as(entries, (struct dl_setup){"b", "y", false, NULL});
-    const struct dl_open open = dl_discrepancy_open(&known_now);
+    add_drawn(entries, d, family, n_families, "", arena);
+    const struct dl_discrepancy known_now =
+        read_as(entries, (struct dl_setup){"b", "y", false, DL_DOMAIN_TOKENS, NULL});
     int n;
-    const double error = draw_family(d, &family, &n);
-    return open.low <= error && error <= open.high;
+    return holds(&known_now, draw_family(d, &family, &n));
 }
 
 /* Families that differ more than their rows do, less, and not at all. */
@@ -262,6 +217,23 @@ START_TEST(the_interval_holds_95_percent_of_families_that_it_does_not_know)
     }
     ck_assert_msg(fabs(held / (double)n_drawn - 0.95) <= allowed, "%d of %d", held, n_drawn);
     gsl_rng_free(d.random);
+}
+END_TEST
+
+/* Errors of measured steps contain those of their constants. */
+START_TEST(the_interval_covers_what_steps_and_what_constants_leave_open)
+{
+    struct dl_effect e[] = {
+        {.path = "x", .value = 1, .low = 0.9, .high = 1.2, .elasticity = 1, .below = 1, .above = 1}};
+    struct dl_sensitivity s = dl_sensitivity_of(10, e, 1);
+    dl_sensitivity_cover(&s, (struct dl_open){0});
+    ck_assert(s.step_s_low == 9 && s.step_s_high == 12);
+    dl_sensitivity_cover(&s, (struct dl_open){.middle = 0.1, .low = -0.05, .high = 0.5});
+    ck_assert_double_eq(s.step_s_low, 9);
+    ck_assert_double_eq_tol(s.step_s_high, 10 * exp(0.5), 1e-12);
+    dl_sensitivity_cover(&s, (struct dl_open){.low = -0.2, .high = 0.01});
+    ck_assert_double_eq_tol(s.step_s_low, 10 * exp(-0.2), 1e-12);
+    ck_assert_double_eq(s.step_s_high, 12);
 }
 END_TEST
 
@@ -341,6 +313,7 @@ int main(void)
     tcase_add_test(tests, one_family_alone_is_about_nothing);
     tcase_add_test(tests, ratios_are_by_own_rows_or_those_of_all);
     tcase_add_loop_test(tests, the_interval_holds_95_percent_of_families_that_it_does_not_know, 0, DL_COUNT(drawn));
+    tcase_add_test(tests, the_interval_covers_what_steps_and_what_constants_leave_open);
     tcase_add_test(tests, the_model_and_the_constants_add_as_squares_of_logarithms);
     tcase_add_test(tests, an_interval_on_one_side_gets_two_and_one_down_to_nothing_stays);
     tcase_add_test(tests, entries_are_of_shipped_files);

@@ -106,7 +106,7 @@ static void check_published(const struct dl_session *s, const struct preset *p)
     ck_assert_msg(!dl_discrepancy_load(arena, &doc, &err) && !dl_discrepancy_of(doc, s, NULL, &known, &err), "%s",
                   err.text);
     const int64_t enough = 5;
-    const struct dl_open open = known.own_rows < enough ? dl_discrepancy_open(&known) : dl_discrepancy_own(&known);
+    const struct dl_open open = known.own.rows < enough ? dl_discrepancy_open(&known) : dl_discrepancy_own(&known);
     const double error = log(p->step_s / s->report.result.step_s);
     ck_assert_double_gt(open.high, open.low);
     ck_assert_msg(open.low <= error && error <= open.high,
