@@ -13,7 +13,7 @@ const char *const dl_domains[] = {"tokens", "images", "files", NULL};
 /* Of one family, software and system. */
 struct entry {
     struct dl_setup of;
-    bool in_sight;
+    bool in_sight, blind;
     double bias, spread, ratio_spread;
     int64_t rows, ratio_rows;
 };
@@ -25,6 +25,7 @@ static const struct dl_field fields[] = {
     {"experts", DL_BOOL, offsetof(struct entry, of.experts), 0, 0, true, NULL, NULL},
     {"domain", DL_CHOICE, offsetof(struct entry, of.domain), 0, 0, true, dl_domains, NULL},
     {"in_sight", DL_BOOL, offsetof(struct entry, in_sight), 0, 0, true, NULL, NULL},
+    {"blind", DL_BOOL, offsetof(struct entry, blind), 0, 0, true, NULL, NULL},
     {"rows", DL_INT, offsetof(struct entry, rows), 1, most_rows, false, NULL, NULL},
     {"bias", DL_NUMBER, offsetof(struct entry, bias), -most_spread, most_spread, false, NULL, NULL},
     {"spread", DL_NUMBER, offsetof(struct entry, spread), 0, most_spread, false, NULL, NULL},
@@ -88,12 +89,13 @@ struct among {
     const struct dl_setup *of;  /* of this software on this system; NULL: all */
     const struct dl_setup *kin; /* of its domain; NULL: of all */
     bool unseen;                /* that nothing was fitted to */
+    bool blind;                 /* those that were predicted blind; else the others */
 };
 
 static bool is_among(const struct entry *e, struct among among)
 {
     return (!among.of || dl_is_same_setup(&e->of, among.of)) && (!among.kin || e->of.domain == among.kin->domain) &&
-           !(among.unseen && e->in_sight);
+           !(among.unseen && e->in_sight) && among.blind == e->blind;
 }
 
 /* Errors of rows: how many, their sum, and the sum of their squares. */
@@ -218,12 +220,15 @@ static struct dl_row_errors rows_among(const struct entries *all, struct among a
     return (struct dl_row_errors){.bias = bias, .spread = sqrt(fmax(square_about(&e, bias), 0)), .rows = e.rows};
 }
 
-/* Those that nothing was fitted to, of its domain if there are enough. `kin` is set where there are not. */
-static struct families of_strangers(const struct entries *all, const struct dl_setup *of, struct dl_row_errors *kin)
+/* Those that nothing was fitted to, of its domain if there are enough. Where there are not, its rows are kin. */
+static struct families of_strangers(const struct entries *all, const struct dl_setup *of, struct dl_discrepancy *out)
 {
+    const struct families blind = over_families(all, (struct among){.kin = of, .blind = true});
+    out->by_blind = !out->own.rows && blind.n >= enough_families;
+    if (out->by_blind) return blind;
     const struct families akin = over_families(all, (struct among){.kin = of, .unseen = true});
     if (akin.n >= enough_families) return akin;
-    *kin = rows_among(all, (struct among){.kin = of});
+    out->kin = rows_among(all, (struct among){.kin = of});
     const struct families unseen = over_families(all, (struct among){.unseen = true});
     return unseen.n >= enough_families ? unseen : over_families(all, (struct among){0});
 }
@@ -236,10 +241,10 @@ enum dl_status dl_discrepancy_read(struct dl_json doc, const struct dl_setup *of
     if (read_entries(doc, of->family, arena, &all, err)) return err->status;
     const struct families own = over_families(&all, (struct among){.of = of});
     out->by_own = own.n >= enough_families;
-    const struct families told = out->by_own ? own : of_strangers(&all, of, &out->kin);
+    out->own = rows_among(&all, (struct among){.of = of});
+    const struct families told = out->by_own ? own : of_strangers(&all, of, out);
     struct ratios ratios = ratios_of(&all, NULL, (struct among){.of = of});
     if (!ratios.rows) ratios = ratios_of_families(&all);
-    out->own = rows_among(&all, (struct among){.of = of});
     out->bias = told.bias;
     out->spread = told.spread;
     out->degrees = told.degrees;
@@ -300,10 +305,10 @@ double dl_discrepancy_ratio_half_width(const struct dl_discrepancy *d)
 json_t *dl_discrepancy_json(const struct dl_discrepancy *d)
 {
     const struct dl_open open = dl_discrepancy_open(d);
-    return dl_json_pack("{s:s, s:s, s:b, s:s, s:I, s:f, s:f, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "software",
+    return dl_json_pack("{s:s, s:s, s:b, s:s, s:I, s:b, s:f, s:f, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "software",
                         d->of.software, "system", d->of.system, "experts", d->of.experts, "domain",
-                        dl_domains[d->of.domain], "families", (json_int_t)d->families, "bias", d->bias, "spread",
-                        d->spread, "own_rows", (json_int_t)d->own.rows, "own_bias", d->own.bias, "own_spread",
-                        d->own.spread, "low", open.low, "high", open.high, "half_width", dl_discrepancy_half_width(d),
-                        "ratio_half_width", dl_discrepancy_ratio_half_width(d));
+                        dl_domains[d->of.domain], "families", (json_int_t)d->families, "blind", d->by_blind, "bias",
+                        d->bias, "spread", d->spread, "own_rows", (json_int_t)d->own.rows, "own_bias", d->own.bias,
+                        "own_spread", d->own.spread, "low", open.low, "high", open.high, "half_width",
+                        dl_discrepancy_half_width(d), "ratio_half_width", dl_discrepancy_ratio_half_width(d));
 }

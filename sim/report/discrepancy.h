@@ -10,7 +10,11 @@
  * of one more family. A family that constants were fitted to, or mechanisms chosen for, is nearer than a stranger's
  * will be: it counts for its own software on its own system, and so do three of them alone. Nobody else is taken to be
  * surer than the families of its domain are that nothing was fitted to: what models are trained on decides how much of
- * a step no file describes. Where a domain has fewer than three of these, all of them count. */
+ * a step no file describes. Where a domain has fewer than three of these, all of them count.
+ *
+ * Mechanisms were chosen with all of these in sight. Families that were predicted before anybody had looked at them are
+ * `blind`: their errors are those of that first prediction, whatever is predicted since. They tell of software on a
+ * system of which no step was seen, and of nothing else. */
 #ifndef DL_REPORT_DISCREPANCY_H
 #define DL_REPORT_DISCREPANCY_H
 
@@ -50,6 +54,7 @@ struct dl_discrepancy {
     int64_t ratio_rows;
     struct dl_row_errors own; /* of this software on this system */
     bool by_own;              /* families of its own are enough */
+    bool by_blind;            /* there are none of its own: the families are those that were predicted blind */
     struct dl_row_errors kin; /* of its domain, where it has too few families; else no rows */
 };
 

@@ -114,8 +114,9 @@ static void print_model(const struct dl_sensitivity *s)
     const struct dl_discrepancy *const m = &s->model;
     const struct dl_open open = dl_discrepancy_open(m);
     if (!m->families) return;
-    printf("    model: %+.1f to %+.1f %%, about %+.1f, from %lld families of measured steps; ", 100 * expm1(open.low),
-           100 * expm1(open.high), 100 * expm1(open.middle), (long long)m->families);
+    printf("    model: %+.1f to %+.1f %%, about %+.1f, from %lld families of measured steps%s; ", 100 * expm1(open.low),
+           100 * expm1(open.high), 100 * expm1(open.middle), (long long)m->families,
+           m->by_blind ? " that were predicted blind" : "");
     if (m->own.rows)
         printf("%lld steps took %+.1f %%, give or take %.1f,", (long long)m->own.rows, 100 * expm1(m->own.bias),
                100 * m->own.spread);

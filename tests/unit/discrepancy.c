@@ -272,10 +272,12 @@ END_TEST
 
 /* ---- the shipped file ---- */
 
+/* Of a first prediction the names are those of then. */
 static void check_names(json_t *entry)
 {
     static const char *const keys[] = {"software", "system"}, *const folders[] = {"strategies/software",
                                                                                   "topologies/systems"};
+    if (json_is_true(json_object_get(entry, "blind"))) return;
     for (size_t i = 0; i < DL_COUNT(keys); i++) {
         const char *const name = json_string_value(json_object_get(entry, keys[i])), *path;
         struct dl_error err = {0};
