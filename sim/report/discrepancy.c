@@ -237,7 +237,7 @@ enum dl_status dl_discrepancy_read(struct dl_json doc, const struct dl_setup *of
                                    struct dl_discrepancy *out, struct dl_error *err)
 {
     struct entries all = {0};
-    *out = (struct dl_discrepancy){.of = *of};
+    *out = (struct dl_discrepancy){.of = *of, .own_software = of->software};
     if (read_entries(doc, of->family, arena, &all, err)) return err->status;
     const struct families own = over_families(&all, (struct among){.of = of});
     out->by_own = own.n >= enough_families;
@@ -305,10 +305,11 @@ double dl_discrepancy_ratio_half_width(const struct dl_discrepancy *d)
 json_t *dl_discrepancy_json(const struct dl_discrepancy *d)
 {
     const struct dl_open open = dl_discrepancy_open(d);
-    return dl_json_pack("{s:s, s:s, s:b, s:s, s:I, s:b, s:f, s:f, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "software",
+    return dl_json_pack("{s:s, s:s, s:b, s:s, s:I, s:b, s:f, s:f, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "software",
                         d->of.software, "system", d->of.system, "experts", d->of.experts, "domain",
                         dl_domains[d->of.domain], "families", (json_int_t)d->families, "blind", d->by_blind, "bias",
-                        d->bias, "spread", d->spread, "own_rows", (json_int_t)d->own.rows, "own_bias", d->own.bias,
-                        "own_spread", d->own.spread, "low", open.low, "high", open.high, "half_width",
-                        dl_discrepancy_half_width(d), "ratio_half_width", dl_discrepancy_ratio_half_width(d));
+                        d->bias, "spread", d->spread, "own_software", d->own_software, "own_rows",
+                        (json_int_t)d->own.rows, "own_bias", d->own.bias, "own_spread", d->own.spread, "low", open.low,
+                        "high", open.high, "half_width", dl_discrepancy_half_width(d), "ratio_half_width",
+                        dl_discrepancy_ratio_half_width(d));
 }

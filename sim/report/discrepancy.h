@@ -53,6 +53,7 @@ struct dl_discrepancy {
     double ratio_spread;
     int64_t ratio_rows;
     struct dl_row_errors own; /* of this software on this system */
+    const char *own_software; /* whose they are: the software, or one that it is like */
     bool by_own;              /* families of its own are enough */
     bool by_blind;            /* there are none of its own: the families are those that were predicted blind */
     struct dl_row_errors kin; /* of its domain, where it has too few families; else no rows */

@@ -122,7 +122,7 @@ static void print_model(const struct dl_sensitivity *s)
                100 * m->own.spread);
     else
         printf("none is");
-    printf(" of %s%s on %s", m->of.experts ? "experts in " : "", m->of.software, m->of.system);
+    printf(" of %s%s on %s", m->of.experts ? "experts in " : "", m->own_software, m->of.system);
     printf("; constants: %+.1f to %+.1f %%\n", 100 * (s->constants_s_low / s->step_s - 1),
            100 * (s->constants_s_high / s->step_s - 1));
 }

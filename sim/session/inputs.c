@@ -103,6 +103,17 @@ enum dl_status dl_load_document(const struct dl_want *want, const struct dl_text
     return DL_OK;
 }
 
+const char *dl_document_like(const struct dl_want *want, struct dl_arena *arena)
+{
+    struct dl_json doc = {0};
+    struct dl_error unread = {0};
+    if (load(want, arena, &doc, &unread)) return NULL;
+    const char *const like = json_string_value(json_object_get(doc.value, "like"));
+    const char *const kept = like ? dl_arena_format(arena, "%s", like) : NULL;
+    json_decref(doc.value);
+    return kept;
+}
+
 bool dl_set_is_for(const char *assignment, const char *prefix) { return path_for(assignment, prefix) != NULL; }
 
 enum dl_status dl_only_machine_set(const struct dl_texts *set, struct dl_error *err)

@@ -47,6 +47,9 @@ enum dl_status dl_find_wanted(const struct dl_want *want, struct dl_arena *arena
 enum dl_status dl_load_document(const struct dl_want *want, const struct dl_texts *set, struct dl_arena *arena,
                                 struct dl_json *doc, struct dl_error *err);
 
+/* The name that its "like" has, in the arena; NULL: it is like no other, or cannot be read. */
+const char *dl_document_like(const struct dl_want *want, struct dl_arena *arena);
+
 /* Whether a `--set` value is meant for the document of that prefix. */
 bool dl_set_is_for(const char *assignment, const char *prefix);
 

@@ -101,6 +101,9 @@ void dl_session_sha256(const struct dl_session *s, char sha256[DL_SHA256_HEX]);
 struct dl_asked dl_session_asked(const struct dl_session *s);
 /* Whether the model of a session that was opened has any. */
 bool dl_session_has_experts(const struct dl_session *s);
+/* The name of the software that the shipped one of a name is like, or that of the session if it is NULL; NULL: no
+ * other. */
+const char *dl_session_software_like(const struct dl_session *s, const char *shipped);
 /* Ranks wait for the host that takes longest in a step. */
 void dl_session_spread_hosts(struct dl_session *s);
 /* By the variability of the machine: as drawn, or for an engine without a network what is to be expected of the

@@ -28,12 +28,25 @@ static enum dl_status read_strategy(struct dl_session *s)
                : dl_job_read(s->strategy_doc, (uint32_t)q->devices, s->arena, &s->job, &s->err);
 }
 
+static struct dl_want wanted_software(const struct dl_session *s)
+{
+    const struct dl_session_request *const q = &s->request;
+    return (struct dl_want){DL_SOFTWARE, "software", dl_given_or(q->software, s->strategy_doc, s->job.software),
+                            "software", dl_place_of_name(q->software.name, s->strategy_doc, "software", s->arena)};
+}
+
+const char *dl_session_software_like(const struct dl_session *s, const char *shipped)
+{
+    const struct dl_want want = shipped
+                                    ? (struct dl_want){.folder = DL_SOFTWARE, .what = "software", .input.name = shipped}
+                                    : wanted_software(s);
+    return dl_document_like(&want, s->arena);
+}
+
 static enum dl_status read_software(struct dl_session *s)
 {
     const struct dl_session_request *const q = &s->request;
-    const struct dl_want software = {DL_SOFTWARE, "software",
-                                     dl_given_or(q->software, s->strategy_doc, s->job.software), "software",
-                                     dl_place_of_name(q->software.name, s->strategy_doc, "software", s->arena)};
+    const struct dl_want software = wanted_software(s);
     if (dl_load_document(&software, &q->set, s->arena, &s->software_doc, &s->err) ||
         dl_software_read(s->software_doc, s->arena, &s->written, &s->err))
         return s->err.status;
