@@ -124,6 +124,14 @@ static void put_data(struct dl_megatron_export *x, struct dl_json e)
     dl_megatron_without_others(x, e, known, no_flag);
 }
 
+static void put_param_overlap(struct dl_megatron_export *x, struct dl_json e, int64_t stage)
+{
+    if (stage == 1)
+        dl_megatron_put(x, "--overlap-param-gather");
+    else
+        dl_megatron_without(x, e, "overlap", "Megatron-LM has stage 2 by FSDP, which gathers in its own way");
+}
+
 static void put_zero(struct dl_megatron_export *x, struct dl_json e)
 {
     static const char *const known[] = {"stage", "overlap", "shard_ways", "gather_bits", NULL};
@@ -133,7 +141,7 @@ static void put_zero(struct dl_megatron_export *x, struct dl_json e)
     if (stage > 1)
         dl_megatron_put(x, "--use-megatron-fsdp --data-parallel-sharding-strategy %s",
                         stage == 2 ? "optim_grads" : "optim_grads_params");
-    if (dl_megatron_true(e, "overlap", false)) dl_megatron_put(x, "--overlap-param-gather");
+    if (dl_megatron_true(e, "overlap", false)) put_param_overlap(x, e, stage);
     if (shard && replicas_of(x) % shard == 0)
         dl_megatron_put(x, "--num-distributed-optimizer-instances %lld", (long long)(replicas_of(x) / shard));
     else if (shard)
@@ -162,9 +170,9 @@ static void put_recompute(struct dl_megatron_export *x, struct dl_json e)
     if (!dl_megatron_is(e, key, "full")) return;
     dl_megatron_put(x, "--recompute-granularity full --recompute-method %s --recompute-num-layers %lld",
                     layers ? "block" : "uniform", (long long)(layers ? layers : every));
-    static const char *const kept[] = {"keeps", "kept_results"};
+    static const char *const kept[] = {"keeps", "kept_results", "kept_before_bias"};
     for (size_t i = 0; i < DL_COUNT(kept); i++)
-        if (json_object_get(e.value, kept[i]))
+        if (json_object_get(e.value, kept[i]) && !json_is_false(json_object_get(e.value, kept[i])))
             dl_megatron_without(x, e, kept[i], "Megatron-LM keeps the input alone, or recomputes modules");
     if (layers && every > 1) dl_megatron_without(x, e, "every", "Megatron-LM has it or the number of layers");
 }

@@ -143,10 +143,15 @@ static enum dl_status add_zero(const struct dl_megatron_reading *r, json_t *stra
     if (m->sharding && !is_fsdp(m))
         dl_megatron_leave(r, "--data-parallel-sharding-strategy", NULL, false,
                           "it is read with --use-megatron-fsdp only");
+    const bool overlaps = m->param_overlap && stage && !is_fsdp(m);
+    if (m->param_overlap && !overlaps)
+        dl_megatron_leave(r, "--overlap-param-gather", NULL, false,
+                          is_fsdp(m) ? "with FSDP dlsim has what the software does"
+                                     : "Megatron-LM has it with --use-distributed-optimizer only");
     if (!stage) return DL_OK;
     json_t *const zero = dl_strategy_entry(strategy, "zero");
     dl_put_count(zero, "stage", stage);
-    if (m->param_overlap && !is_fsdp(m)) json_object_set_new(zero, "overlap", json_true());
+    if (overlaps) json_object_set_new(zero, "overlap", json_true());
     if (m->torch_fsdp_keeps) json_object_set_new(zero, "reshard", json_false());
     if (m->fp8_gather) dl_put_count(zero, "gather_bits", 8);
     if (copies == 1) return DL_OK;

@@ -31,10 +31,12 @@ static json_t *names_json(const char *const *names, uint64_t set)
 static void add_recomputation(const struct dl_setting *s, json_t *inputs)
 {
     const bool selective = s->recompute == DL_RECOMPUTE_SELECTIVE, full = s->recompute == DL_RECOMPUTE_BLOCKS;
-    json_t *const all = dl_json_pack(
-        "{s:o, s:s?, s:o}", "recompute_modules", selective ? names_json(dl_modules, s->recompute_modules) : json_null(),
-        "recompute_keeps", full ? dl_recompute_keeps_name(s) : NULL, "recompute_kept_results",
-        full ? names_json(dl_results, s->kept_results) : json_null());
+    json_t *const all =
+        dl_json_pack("{s:o, s:s?, s:o, s:o}", "recompute_modules",
+                     selective ? names_json(dl_modules, s->recompute_modules) : json_null(), "recompute_keeps",
+                     full ? dl_recompute_keeps_name(s) : NULL, "recompute_kept_results",
+                     full ? names_json(dl_results, s->kept_results) : json_null(), "recompute_kept_before_bias",
+                     full ? json_boolean(s->kept_before_bias) : json_null());
     json_object_update(inputs, all);
     json_decref(all);
 }
