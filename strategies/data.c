@@ -57,6 +57,8 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     setting->sums_when = (enum dl_when)o->when;
     setting->last_backward_differs |= o->overlap && o->when != DL_WHEN_MICRO;
     setting->exchanges_beside_work |= o->overlap;
+    setting->sums_beside_work |= o->overlap;
+    setting->bucket_bytes = o->bucket_bytes;
     setting->servers = !has_servers(o) ? 0 : o->servers ? (uint32_t)o->servers : 1;
     return DL_OK;
 }

@@ -46,9 +46,16 @@ enum dl_event_kind {
     DL_EV_FREE,
 };
 
-/* When updated parameters of a chunk can come: for its first forward, during that of the chunk before, or, since a
- * later stage of a pipeline begins with waiting for its input, after the update. */
-enum dl_coming { DL_COMES_NOW, DL_COMES_BEFORE, DL_IS_THERE };
+/* When updated parameters of a chunk may be gathered: in its first forward of a step; in that of the stage's chunk
+ * before; or after the update, since a later stage of a pipeline begins with waiting for its input. */
+enum dl_gather_at { DL_GATHER_AT_FORWARD, DL_GATHER_AT_PREVIOUS_CHUNK, DL_GATHER_AT_UPDATE };
+
+struct dl_chunk {
+    const struct dl_layer *layers;
+    size_t n_layers;
+    enum dl_gather_at gather_at;
+    const struct dl_chunk *next; /* of its stage; NULL: none */
+};
 
 struct dl_event {
     enum dl_event_kind kind;
@@ -58,10 +65,8 @@ struct dl_event {
     uint32_t n_after; /* LAYER, LAYER_DONE: so many follow in this pass on this stage; backward, at lower addresses */
     bool first;       /* LAYER, LAYER_DONE: of this pass on this stage */
     bool first_micro; /* LAYER, LAYER_DONE: forward of the first micro-batch of a step, where that differs */
-    enum dl_coming coming; /* LAYER with first_micro */
-    /* LAYER with first and first_micro: layers of the stage's next chunk. UPDATE: of its first, if that IS_THERE. */
-    const struct dl_layer *next_chunk;
-    uint32_t n_next_chunk;
+    const struct dl_chunk *chunk; /* LAYER with first_micro: that it is of. UPDATE: the stage's first; NULL: its chunks
+                                     are those of other stages, too */
     bool last_micro; /* LAYER_DONE: of the last micro-batch of the step, or of a run of them (dl_schedule_completing) */
     uint32_t block,
         n_blocks; /* LAYER, LAYER_DONE, ALLOC of a block: its number among those of its position; how many those are */

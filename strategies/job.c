@@ -96,7 +96,7 @@ void dl_job_suit(struct dl_job *job, const struct dl_software *software, const s
     if (model->key_copies) line_up_copies(s, model->key_copies);
     if (software->gathers_stage_2 && s->zero_stage == 2 && dl_n_stages(s) == 1) {
         s->zero_stage = 3;
-        s->exchanges_beside_work = true;
+        s->exchanges_beside_work = s->sums_beside_work = true;
     }
     s->last_backward_differs |= /* it alone scatters gradients */
         dl_accumulated(s) == DL_ACCUMULATES_CHUNK || (s->zero_stage == 3 && !dl_keeps_shards(s));

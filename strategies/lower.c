@@ -82,18 +82,17 @@ static void add_parameters(const struct dl_layer *layers, const struct dl_positi
     }
 }
 
+static const struct dl_chunk *first_chunk(const struct dl_lowered *l, uint32_t stage)
+{
+    return l->schedule.n_paths > 1 ? NULL : &l->positions[l->schedule.position_of[stage * l->schedule.chunks]].chunk;
+}
+
 static enum dl_status lower_end_of_step(struct dl_sink *s, struct dl_program *program,
                                         const struct dl_event *parameters, struct dl_error *err)
 {
     struct dl_stack *const top = s->request->job->stack;
     struct dl_event ev = *parameters;
     struct dl_shared shared;
-    const struct dl_position *const first =
-        &s->out->positions[s->out->schedule.position_of[program->stage * program->n_chunks]];
-    if (first->coming == DL_IS_THERE) {
-        ev.next_chunk = &s->out->layers[first->first_layer];
-        ev.n_next_chunk = (uint32_t)(first->end_layer - first->first_layer);
-    }
     if (dl_stage_shares(s->request->model, &s->out->schedule, program->stage, parameters, &shared)) ev.shared = &shared;
     ev.kind = DL_EV_GRADIENT;
     ev.pass = DL_GRADIENT;
@@ -101,6 +100,7 @@ static enum dl_status lower_end_of_step(struct dl_sink *s, struct dl_program *pr
     if (dl_emit(top, &ev, err)) return err->status;
     ev.kind = DL_EV_UPDATE;
     ev.pass = DL_OPTIMIZER;
+    ev.chunk = first_chunk(s->out, program->stage);
     if (dl_emit_updating(top, &ev, false, err) || dl_emit(top, &ev, err) || dl_emit_updating(top, &ev, true, err) ||
         dl_stage_free_gradients(s, program->stage, err))
         return err->status;
@@ -185,14 +185,32 @@ static bool same_stage(const struct dl_schedule *s, uint32_t position)
     return s->stage_of[position] == s->stage_of[position + 1];
 }
 
-static void find_next(struct dl_lowered *out, uint32_t position)
+/* The first stage waits for no input. It gains nothing where others wait for gathers before it can begin a step. */
+static enum dl_gather_at first_gather_at(const struct dl_sink *s, uint32_t stage)
 {
+    const bool begins_alone = stage == 0 && !s->request->job->setting.software->step_barrier;
+    return s->out->schedule.stages == 1 || begins_alone ? DL_GATHER_AT_FORWARD : DL_GATHER_AT_UPDATE;
+}
+
+static void find_chunks(const struct dl_sink *sink)
+{
+    struct dl_lowered *const out = sink->out;
     const struct dl_schedule *const s = &out->schedule;
-    struct dl_position *const p = &out->positions[position];
-    if (s->n_paths > 1 || s->stages == 1) return;
-    const uint32_t stage = s->stage_of[position], chunk = s->chunk_of[position];
-    p->coming = chunk > 0 ? DL_COMES_BEFORE : DL_IS_THERE;
-    p->next = chunk + 1 < s->chunks ? &out->positions[s->position_of[stage * s->chunks + chunk + 1]] : NULL;
+    for (uint32_t i = 0; i < out->n_positions; i++) {
+        struct dl_position *const p = &out->positions[i];
+        p->chunk = (struct dl_chunk){.layers = &out->layers[p->first_layer],
+                                     .n_layers = p->end_layer - p->first_layer,
+                                     .gather_at = DL_GATHER_AT_UPDATE};
+    }
+    for (uint32_t i = 0; s->n_paths == 1 && i < s->stages * s->chunks; i++) {
+        struct dl_chunk *const chunk = &out->positions[s->position_of[i]].chunk;
+        struct dl_chunk *const previous = i % s->chunks ? &out->positions[s->position_of[i - 1]].chunk : NULL;
+        if (!previous)
+            chunk->gather_at = first_gather_at(sink, i / s->chunks);
+        else if (previous->n_layers > 0)
+            chunk->gather_at = DL_GATHER_AT_PREVIOUS_CHUNK;
+        if (previous) previous->next = chunk;
+    }
 }
 
 /* As one that is alike was, if there is one. */
@@ -207,11 +225,11 @@ static enum dl_status lower_or_share(struct dl_sink *s, struct dl_position *p, b
 static void lower_positions(struct dl_sink *s, struct dl_step_draw *draw, struct dl_error *err)
 {
     struct dl_lowered *const out = s->out;
+    find_chunks(s);
     for (uint32_t i = 0; i < out->n_positions && !err->status; i++) {
         out->positions[i].is_sent_input = i > 0 && !same_stage(&out->schedule, i - 1);
         out->positions[i].is_sent_gradient = i + 1 < out->n_positions && !same_stage(&out->schedule, i);
         s->counted = draw->micro;
-        find_next(out, i);
         lower_or_share(s, &out->positions[i], out->schedule.splits_backward, err);
         for (int kind = 0; kind <= DL_ITEM_W; kind++)
             for (int ground = 0; ground < DL_N_GROUNDS; ground++)

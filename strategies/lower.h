@@ -15,8 +15,7 @@ struct dl_position {
     size_t first_block; /* its blocks follow each other */
     uint32_t n_blocks;
     bool is_sent_input, is_sent_gradient; /* by other stages */
-    const struct dl_position *next;       /* of its stage; NULL: none, or it is of several stages */
-    enum dl_coming coming;
+    struct dl_chunk chunk;
     struct dl_template items[DL_N_TEMPLATES];
 };
 

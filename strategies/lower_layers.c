@@ -7,9 +7,9 @@ struct place {
     const struct dl_layer *layer;
     size_t n_after; /* in this pass on this position */
     bool first, first_micro, last_micro;
-    const struct dl_position *position; /* of a forward */
-    bool splits;                        /* weight gradients come apart */
-    uint32_t block, n_blocks;           /* as in struct dl_event */
+    const struct dl_chunk *chunk; /* with first_micro */
+    bool splits;                  /* weight gradients come apart */
+    uint32_t block, n_blocks;     /* as in struct dl_event */
 };
 
 static enum dl_status emit_work(struct dl_stack *top, const struct dl_event *at, const struct dl_work *work,
@@ -19,16 +19,6 @@ static enum dl_status emit_work(struct dl_stack *top, const struct dl_event *at,
         dl_emit_kernel(top, work, at->pass, at->layer, err) || dl_emit_working(top, at, work, true, err))
         return err->status;
     return dl_emit_made(top, work, at->pass, at->layer, err) ? err->status : dl_emit_kept(top, work, at, err);
-}
-
-static void tell_of_next(const struct dl_sink *s, const struct place *at, struct dl_event *ev)
-{
-    const struct dl_position *const p = at->position;
-    if (!p || !at->first_micro) return;
-    ev->coming = p->coming;
-    if (!at->first || !p->next) return;
-    ev->next_chunk = &s->out->layers[p->next->first_layer];
-    ev->n_next_chunk = (uint32_t)(p->next->end_layer - p->next->first_layer);
 }
 
 static enum dl_status emit_layer(const struct dl_sink *s, enum dl_pass pass, const struct place *at,
@@ -45,9 +35,9 @@ static enum dl_status emit_layer(const struct dl_sink *s, enum dl_pass pass, con
                           .n_after = (uint32_t)at->n_after,
                           .first = at->first,
                           .first_micro = at->first_micro,
+                          .chunk = at->chunk,
                           .block = at->block,
                           .n_blocks = at->n_blocks};
-    tell_of_next(s, at, &ev);
     const struct dl_event begins = ev;
     if (dl_emit(top, &ev, err) || dl_emit_entered(top, &begins, err)) return err->status;
     for (size_t i = 0; i < n; i++)
@@ -81,7 +71,7 @@ static struct place forward_place(const struct dl_sink *s, const struct dl_posit
                           .n_after = p->end_layer - 1 - layer,
                           .first = layer == p->first_layer,
                           .first_micro = first_micro,
-                          .position = p,
+                          .chunk = first_micro ? &p->chunk : NULL,
                           .block = (uint32_t)(layer - p->first_block),
                           .n_blocks = p->n_blocks};
 }

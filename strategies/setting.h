@@ -114,6 +114,8 @@ struct dl_setting {
     bool first_forward_differs;      /* that of a step: what it gathers is kept nearer */
     bool last_backward_differs;      /* that of a step: gradients go layer by layer, or are waited for, in it alone */
     bool exchanges_beside_work;      /* of gradients or parameters: some go on while ranks work */
+    bool sums_beside_work;           /* those of gradients do */
+    double bucket_bytes;             /* of gradients that are summed together; 0: as `data` does if it is absent */
     const char *optimizer;           /* as a strategy file names it; NULL: what is usual for the model */
     const char *optimizer_operation; /* that its kernel is */
     double optimizer_state_bytes, optimizer_moved_bytes; /* per parameter, of one that is mixed */

@@ -42,7 +42,7 @@ static void end_bucket(struct dl_sink *s, const struct dl_event *ev)
     struct dl_template *const into = dl_sink_place(s, ev);
     if (b->bytes < ev->bucket_bytes) return;
     free_all(&b->sent, into);
-    if (s->request->job->setting.exchanges_beside_work) {
+    if (s->request->job->setting.sums_beside_work) {
         const struct dl_memory_ops empty = b->sent;
         b->sent = b->filling;
         b->filling = empty;

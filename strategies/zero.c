@@ -40,9 +40,8 @@ static const struct dl_field fields[] = {
     {"reshard", DL_BOOL, offsetof(struct dl_zero_options, reshard), 0, 0, true, NULL,
      "of stage 3: release gathered parameters after the forward; true if absent"},
     {"overlap", DL_BOOL, offsetof(struct dl_zero_options, overlap), 0, 0, true, NULL,
-     "of stages 1 and 2: updated parameters are gathered layer by layer during the first forwards of the next step, "
-     "and "
-     "not after the update; false if absent"},
+     "of stages 1 and 2: updated parameters are gathered during the first forwards of the next step, and not after the "
+     "update; of a pipeline's stages, those of chunks after their first; false if absent"},
     {"shard_ways", DL_INT, offsetof(struct dl_zero_options, shard_ways), 1, 1e9, true, NULL,
      "neighbouring replicas that shard among themselves; all if absent"},
     {"secondary_ways", DL_INT, offsetof(struct dl_zero_options, secondary_ways), 2, 1e9, true, NULL,
@@ -66,6 +65,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     (void)entry, (void)err;
     setting->zero_stage = setting->zero_asked = (uint32_t)o->stage;
     setting->exchanges_beside_work |= o->stage == 3 || o->overlap;
+    setting->sums_beside_work |= o->stage == 3;
     setting->shard_ways = (uint32_t)o->shard_ways;
     setting->secondary_ways = (uint32_t)o->secondary_ways;
     setting->packs_gradients = o->scatter_bits > 0;
@@ -116,13 +116,18 @@ static enum dl_status check_modules(const struct dl_zero_options *o, const struc
                    "needs stage 3, no prefetch, and software with gathers_modules; leave it out");
 }
 
+static bool gathers_before_use(int64_t stage, const struct dl_software *software)
+{
+    return stage == 3 || (stage == 2 && software && software->gathers_stage_2);
+}
+
 /* Broadcasts of whole tensors are waited for one by one; stage 3 gathers before each use anyway. */
 static enum dl_status check_overlap(const struct dl_zero_options *o, const struct dl_check *what, struct dl_error *err)
 {
     const struct dl_software *const software = what->setting->software;
     const char *const where = dl_check_place(what, "overlap");
     if (!o->overlap) return DL_OK;
-    if (o->stage == 3 || (o->stage == 2 && software && software->gathers_stage_2))
+    if (gathers_before_use(o->stage, software))
         return dl_fail(err, DL_IMPOSSIBLE, where, "stage %lld gathers before each use; leave it out",
                        (long long)o->stage);
     if (!software || !software->deals_tensors) return DL_OK;
@@ -217,14 +222,7 @@ static enum dl_status update(const struct dl_zero_options *o, const struct dl_ev
     if (dl_zero_n_owners(o, ev, s, false)) part.n_tensors = ceil(part.n_tensors / dl_shards(s, false));
     if (dl_emit(below, &part, err)) return err->status;
     if (o->stage == 3) return gather_vectors(ev, below, err);
-    if (o->overlap) return dl_zero_bring_first(o, ev, below, err);
-    for (int of_experts = 0; of_experts < 2; of_experts++) {
-        const struct dl_zero_set set = {.of_experts = of_experts};
-        if (dl_zero_gather_set(o, (struct dl_event){.handle = DL_EVERY_CALL}, ev, set, below, err) ||
-            dl_zero_convert(o, "dequantize", dl_zero_cut_parameters(ev, s, set), below, err))
-            return err->status;
-    }
-    return DL_OK;
+    return dl_zero_gather_after_update(o, ev, below, err);
 }
 
 /* As the software does it: some makes stage 3 of stage 2 (see dl_job_suit), whose parameters stay for the backward. */
@@ -255,7 +253,7 @@ static enum dl_status rewrite_work(const struct dl_zero_options *o, const struct
     if (ev->kind == DL_EV_COLLECTIVE && ev->pass == DL_GRADIENT) return sum(o, ev, below, err);
     if (ev->kind == DL_EV_COMPUTE && dl_zero_prepare(o, ev, walk_of(below), below, err)) return err->status;
     if (pass_on(o, ev, below, err)) return err->status;
-    if (o->overlap && ev->kind == DL_EV_LAYER) return dl_zero_bring_updated(o, ev, below, err);
+    if (o->overlap && ev->kind == DL_EV_LAYER) return dl_zero_gather_updated(o, ev, below, err);
     if (o->stage < 3) return DL_OK;
     if (ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE)
         if (dl_zero_prepare(o, ev, walk_of(below), below, err)) return err->status;
@@ -305,6 +303,7 @@ static const char *cut_more(json_t *entry, const struct dl_setting *s, uint32_t 
     const uint32_t stage = step + 1;
     if (stage <= s->zero_stage || dl_copies(s, false) == 1) return NULL;
     json_object_set_new(entry, "stage", json_integer(stage));
+    if (gathers_before_use(stage, s->software)) json_object_del(entry, "overlap");
     return dl_arena_format(arena, "zero stage %u", stage);
 }
 

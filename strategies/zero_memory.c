@@ -64,7 +64,7 @@ static enum dl_status hold_chunk(const struct dl_event *ev, double *chunk_bytes,
     if (ev->first) *chunk_bytes = 0;
     *chunk_bytes += unreduced_bytes(s, ev->layer);
     if (ev->n_after) return DL_OK;
-    return dl_emit_alloc(below, DL_TENSOR_UNREDUCED, &of_stage, (s->exchanges_beside_work ? 2 : 1) * *chunk_bytes, err);
+    return dl_emit_alloc(below, DL_TENSOR_UNREDUCED, &of_stage, (s->sums_beside_work ? 2 : 1) * *chunk_bytes, err);
 }
 
 static enum dl_status hold_whole(const struct dl_zero_gathers *gathers, const struct dl_event *ev,

@@ -97,7 +97,8 @@ struct dl_event dl_zero_trained_in(const struct dl_layer *layer, double part, co
     return (struct dl_event){.parameters_inside = part * layer->parameters_inside / s->parts.weights,
                              .parameters_outside = part * layer->parameters_outside / s->parts.others,
                              .parameters_expert =
-                                 part * layer->expert_parameters / s->parts.weights / dl_expert_parts(s)};
+                                 part * layer->expert_parameters / s->parts.weights / dl_expert_parts(s),
+                             .n_tensors = part * layer->n_tensors};
 }
 
 static struct dl_event frozen_in(const struct dl_module *m, const struct dl_setting *s)

@@ -43,12 +43,12 @@ enum dl_status dl_zero_convert(const struct dl_zero_options *o, const char *name
 /* Parameters before their use, in stage 3; matrix by matrix, the walk knows how far. */
 enum dl_status dl_zero_prepare(const struct dl_zero_options *o, const struct dl_event *ev, struct dl_module_walk *walk,
                                struct dl_stack *below, struct dl_error *err);
-/* In stages 1 and 2 with overlap: what was updated comes beside the first forwards of the next step. */
-enum dl_status dl_zero_bring_updated(const struct dl_zero_options *o, const struct dl_event *ev, struct dl_stack *below,
-                                     struct dl_error *err);
-/* With overlap: those that must be there when the step begins. */
-enum dl_status dl_zero_bring_first(const struct dl_zero_options *o, const struct dl_event *update,
-                                   struct dl_stack *below, struct dl_error *err);
+/* What was updated, in stages 1 and 2: with overlap beside the first forwards of the next step (a LAYER), and after the
+ * update what cannot be gathered there. */
+enum dl_status dl_zero_gather_updated(const struct dl_zero_options *o, const struct dl_event *ev,
+                                      struct dl_stack *below, struct dl_error *err);
+enum dl_status dl_zero_gather_after_update(const struct dl_zero_options *o, const struct dl_event *update,
+                                           struct dl_stack *below, struct dl_error *err);
 /* What of a layer ranks update. */
 struct dl_event dl_zero_trained_in(const struct dl_layer *layer, double part, const struct dl_setting *s);
 /* Gradients of a layer to those who hold them, in stage 3. */

@@ -212,6 +212,9 @@ START_TEST(software_does_what_it_can)
         {"'lacks':['tensor','zero 1']",
          "{'name':'tensor','ways':2},{'name':'data'}",
          {true, true, false, true, false, true}},
+        {"'lacks':['zero 2']",
+         "{'name':'data'},{'name':'zero','overlap':true}",
+         {true, true, false, false, true, true}},
         {"'lacks':['offload']", STACK ",{'name':'input','from':'memory'}", {true, true, true, false, false, false}},
     };
     char software[500];
