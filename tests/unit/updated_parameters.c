@@ -6,18 +6,25 @@
 /* The step is its bytes here, whenever they go. */
 START_TEST(overlap_moves_the_same_bytes)
 {
-    static const char *const options[] = {"'stage':1", "'stage':2", "'stage':1,'shard_ways':4",
-                                          "'stage':1,'gather_bits':8"};
+    static const struct {
+        const char *workload, *more, *options;
+    } runs[] = {{FOUR_BLOCKS, "", "'stage':1"},
+                {FOUR_BLOCKS, "", "'stage':2"},
+                {FOUR_BLOCKS, "", "'stage':1,'shard_ways':4"},
+                {FOUR_BLOCKS, "", "'stage':1,'gather_bits':8"},
+                {FOUR_BLOCKS, "{'name':'lora','rank':4,'targets':['qkv']},", "'stage':1"},
+                {TWO_WITH_EXPERTS, "", "'stage':1"}};
     double busiest_s[2];
     for (int overlap = 0; overlap < 2; overlap++) {
         char stack[200];
         struct dl_session t;
-        snprintf(stack, sizeof stack, "{'name':'data'},{'name':'zero',%s%s}", options[_i],
+        snprintf(stack, sizeof stack, "%s{'name':'data'},{'name':'zero',%s%s}", runs[_i].more, runs[_i].options,
                  overlap ? ",'overlap':true" : "");
-        busiest_s[overlap] = play(&t, &(struct step){.workload = FOUR_BLOCKS, .head = BATCH, .stack = stack}).busiest_s;
+        busiest_s[overlap] =
+            play(&t, &(struct step){.workload = runs[_i].workload, .head = BATCH, .stack = stack}).busiest_s;
         dl_session_close(&t);
     }
-    check_close(options[_i], busiest_s[1], busiest_s[0], exactly);
+    check_close(runs[_i].options, busiest_s[1], busiest_s[0], exactly);
 }
 END_TEST
 
@@ -31,6 +38,24 @@ static double gathered_in(const struct dl_session *t, const struct dl_template *
     }
     return sum;
 }
+
+/* Experts that are divided are gathered apart. */
+START_TEST(overlap_gathers_experts)
+{
+    double bytes[2];
+    for (int overlap = 0; overlap < 2; overlap++) {
+        const char *const stack = overlap ? "{'name':'expert','ways':2}," ZERO("'overlap':true")
+                                          : "{'name':'expert','ways':2}," ZERO("'stage':1");
+        struct dl_session t;
+        open_step(&t, &(struct step){.workload = TWO_WITH_EXPERTS, .head = BATCH, .stack = stack});
+        const struct dl_program *const p = &t.lowered.programs[0];
+        bytes[overlap] = gathered_in(&t, overlap ? p->items[DL_TEMPLATE_FIRST] : &p->end);
+        dl_session_close(&t);
+    }
+    ck_assert_double_gt(bytes[0], 0);
+    check_close("bytes", bytes[1], bytes[0], exactly);
+}
+END_TEST
 
 static double held_by(const struct dl_session *t, uint32_t stage, uint32_t chunk)
 {
@@ -196,7 +221,8 @@ END_TEST
 int main(void)
 {
     TCase *const tests = tcase_create("updated_parameters");
-    tcase_add_loop_test(tests, overlap_moves_the_same_bytes, 0, 4);
+    tcase_add_loop_test(tests, overlap_moves_the_same_bytes, 0, 6);
+    tcase_add_test(tests, overlap_gathers_experts);
     tcase_add_loop_test(tests, a_chunk_asks_for_the_next, 0, 7);
     tcase_add_loop_test(tests, overlap_hides_gathers_behind_forwards, 0, 6);
     tcase_add_loop_test(tests, overlap_is_never_slower, 0, 10);
