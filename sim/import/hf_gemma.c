@@ -1,18 +1,12 @@
 /* hf_gemma.c - Gemma, Granite and Phi-3: decoders as Llama, with defaults and numbers of their own. */
 #include "sim/import/hf_models.h"
 
-static const char no_bias[] = "only queries, keys and values may have biases of their own";
+const char dl_hf_no_bias[] = "only queries, keys and values may have biases of their own";
 static const char of_numbers[] = "a number in a formula, whatever it is";
 
 const struct dl_hf_word dl_hf_gelu_gates[] = {{"gelu", "geglu"}, {"gelu_pytorch_tanh", "geglu"}, {NULL, NULL}};
 static const char *const gemma_architectures[] = {"GemmaForCausalLM", NULL};
-static const struct dl_hf_key gemma[] = {
-    HF_WORD("hidden_act", "activation", "\"gelu_pytorch_tanh\"", dl_hf_gelu_gates),
-    HF_WORD("hidden_activation", "activation", "", dl_hf_gelu_gates), /* goes before hidden_act */
-    HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),
-    HF_COUNT("head_dim", "head_size", "256"),
-    HF_IS("attention_bias", "false", no_bias),
-};
+static const struct dl_hf_key gemma[] = {DL_HF_OF_GEMMA};
 const struct dl_hf_model dl_hf_gemma = {
     .model_type = "gemma",
     .architectures = gemma_architectures,
@@ -24,7 +18,7 @@ const struct dl_hf_model dl_hf_gemma = {
 
 static const char *const granite_architectures[] = {"GraniteForCausalLM", NULL};
 static const struct dl_hf_key granite[] = {
-    HF_IS("attention_bias", "false", no_bias),
+    HF_IS("attention_bias", "false", dl_hf_no_bias),
     HF_IS("mlp_bias", "false", "the feed-forward half has biases only if all linear layers have"),
     HF_LEFT_OUT("attention_multiplier", of_numbers),
     HF_LEFT_OUT("embedding_multiplier", of_numbers),
@@ -46,7 +40,7 @@ static const struct dl_hf_key phi3[] = {
     HF_DROPOUT("resid_pdrop", "0.0"),
     HF_DROPOUT("embd_pdrop", "0.0"),
     HF_SCORES("attention_dropout", "0.0"),
-    HF_IS("attention_bias", "false", no_bias),
+    HF_IS("attention_bias", "false", dl_hf_no_bias),
     HF_DIFFERS("partial_rotary_factor", "1", "", dl_hf_part_is_rotated),
     HF_LEFT_OUT("original_max_position_embeddings", "rotations by other angles cost the same"),
 };

@@ -3,7 +3,6 @@
 
 #include "sim/import/hf_models.h"
 
-static const char no_bias[] = "only queries, keys and values may have biases of their own";
 static const char of_numbers[] = "a number in a formula, whatever it is";
 static const char by_one_kernel[] = "attention that is fused by PyTorch caps no scores";
 
@@ -13,6 +12,12 @@ static enum dl_status set_windows(struct dl_hf *hf, int64_t window, int64_t ever
     json_object_set_new(hf->out->workload, "window", json_integer(window));
     if (every > 0) json_object_set_new(hf->out->workload, "full_attention_every", json_integer(every));
     return DL_OK;
+}
+
+static bool is_known(const json_t *types, size_t block)
+{
+    const char *const type = json_string_value(json_array_get(types, block));
+    return type && (strcmp(type, "sliding_attention") == 0 || strcmp(type, "full_attention") == 0);
 }
 
 static bool attends_to_all(const json_t *types, size_t block)
@@ -28,6 +33,9 @@ static enum dl_status read_types(struct dl_hf *hf, struct dl_json types, int64_t
     if ((int64_t)n != dl_hf_count(hf, "layers"))
         return dl_hf_refuse(hf, "layer_types", err, "must be a list of as many names as there are blocks, %lld",
                             (long long)dl_hf_count(hf, "layers"));
+    for (size_t i = 0; i < n; i++)
+        if (!is_known(types.value, i))
+            return dl_hf_refuse(hf, "layer_types", err, "block %zu must be sliding_attention or full_attention", i);
     size_t first = 0;
     while (first < n && !attends_to_all(types.value, first)) first++;
     for (size_t i = 0; i < n; i++)
@@ -38,26 +46,31 @@ static enum dl_status read_types(struct dl_hf *hf, struct dl_json types, int64_t
     return DL_OK;
 }
 
-enum dl_status dl_hf_finish_layer_types(struct dl_hf *hf, const char *every_key, int64_t every, struct dl_error *err)
+const char *dl_hf_name_of(struct dl_hf *hf, const char *key, const char *older)
+{
+    const bool has_key = json_object_get(hf->config.value, key), has_older = json_object_get(hf->config.value, older);
+    if (has_key) dl_hf_leave_out(hf, older, false, "an older name, beside the one of today");
+    return !has_key && has_older ? older : key;
+}
+
+enum dl_status dl_hf_finish_layer_types(struct dl_hf *hf, int64_t window, int64_t every, struct dl_error *err)
 {
     const struct dl_json types = dl_hf_get(hf, "layer_types");
-    int64_t window = 0;
-    if (!dl_hf_get(hf, "sliding_window").value) {
+    const char *const window_key = dl_hf_name_of(hf, "sliding_window", "sliding_window_size"),
+                      *const every_key = dl_hf_name_of(hf, "sliding_window_pattern", "_sliding_window_pattern");
+    if (json_is_null(json_object_get(hf->config.value, window_key))) {
         dl_hf_leave_out(hf, "layer_types", false, "there is no window");
         return DL_OK;
     }
-    if (dl_hf_need_count(hf, "sliding_window", &window, err)) return err->status;
+    if (dl_hf_get(hf, window_key).value && dl_hf_need_count(hf, window_key, &window, err)) return err->status;
     if (dl_hf_get(hf, every_key).value && dl_hf_need_count(hf, every_key, &every, err)) return err->status;
     if (types.value && read_types(hf, types, &every, err)) return err->status;
     return window > 0 ? set_windows(hf, window, every)
-                      : dl_hf_refuse(hf, "sliding_window", err, "must be a whole number above 0, or null");
+                      : dl_hf_refuse(hf, window_key, err, "must be a whole number above 0, or null");
 }
 
-#define OF_GEMMA                                                                                                       \
-    HF_WORD("hidden_act", "activation", "\"gelu_pytorch_tanh\"", dl_hf_gelu_gates),                                    \
-        HF_WORD("hidden_activation", "activation", "", dl_hf_gelu_gates), /* goes before hidden_act */                 \
-        HF_FLAG("tie_word_embeddings", "tied_embedding", "true"), HF_COUNT("head_dim", "head_size", "256"),            \
-        HF_IS("attention_bias", "false", no_bias), HF_LEFT_OUT("query_pre_attn_scalar", of_numbers),                   \
+#define OF_LATER_GEMMA                                                                                                 \
+    DL_HF_OF_GEMMA, HF_LEFT_OUT("query_pre_attn_scalar", of_numbers),                                                  \
         HF_LEFT_OUT("attn_logit_softcapping", by_one_kernel), HF_FINISHED("final_logit_softcapping"),                  \
         HF_LEFT_OUT("cache_implementation", "settings of generation, not of training"),                                \
         HF_IS("use_bidirectional_attention", "false", "the mask of attention is that of the model type")
@@ -72,15 +85,15 @@ static void set_cap(struct dl_hf *hf, bool usual)
 
 static enum dl_status finish_gemma2(struct dl_hf *hf, struct dl_error *err)
 {
-    enum { every_other = 2 };
+    enum { usual_window = 4096, every_other = 2 };
     set_cap(hf, true);
-    return dl_hf_finish_layer_types(hf, "sliding_window_pattern", every_other, err);
+    return dl_hf_finish_layer_types(hf, usual_window, every_other, err);
 }
 
 static const char *const gemma2_architectures[] = {"Gemma2ForCausalLM", NULL};
 static const struct dl_hf_key gemma2[] = {
-    OF_GEMMA,
-    HF_LEFT_OUT("sliding_window_size", "an older name of sliding_window"),
+    OF_LATER_GEMMA,
+    HF_FINISHED("sliding_window_size"),
     HF_FINISHED("sliding_window_pattern"),
 };
 const struct dl_hf_model dl_hf_gemma2 = {
@@ -94,15 +107,14 @@ const struct dl_hf_model dl_hf_gemma2 = {
 
 static enum dl_status finish_gemma3(struct dl_hf *hf, struct dl_error *err)
 {
-    enum { usual_distance = 6 };
+    enum { usual_window = 4096, usual_distance = 6 };
     set_cap(hf, false);
-    dl_hf_leave_out(hf, "_sliding_window_pattern", false, "an older way to say layer_types");
-    return dl_hf_finish_layer_types(hf, "sliding_window_pattern", usual_distance, err);
+    return dl_hf_finish_layer_types(hf, usual_window, usual_distance, err);
 }
 
 static const char *const gemma3_architectures[] = {"Gemma3ForCausalLM", NULL};
 static const struct dl_hf_key gemma3[] = {
-    OF_GEMMA,
+    OF_LATER_GEMMA,
     HF_FINISHED("sliding_window_pattern"),
     HF_FINISHED("_sliding_window_pattern"),
     HF_LEFT_OUT("rope_local_base_freq", of_numbers),

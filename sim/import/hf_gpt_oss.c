@@ -5,11 +5,15 @@ static const char of_numbers[] = "a number in a formula, whatever it is";
 
 static enum dl_status finish(struct dl_hf *hf, struct dl_error *err)
 {
-    enum { every_other = 2 };
+    enum { usual_window = 128, every_other = 2 };
+    const char *const key = dl_hf_name_of(hf, "num_experts_per_tok", "experts_per_token");
+    int64_t top_k = dl_hf_count(hf, "top_k");
+    if (dl_hf_get(hf, key).value && dl_hf_need_count(hf, key, &top_k, err)) return err->status;
+    json_object_set_new(hf->out->workload, "top_k", json_integer(top_k));
     dl_hf_leave_out(hf, "num_local_experts", true,
                     "biases of the router and sinks of attention are not in the workload: a parameter for each expert "
                     "and head of a block");
-    return dl_hf_finish_layer_types(hf, "sliding_window_pattern", every_other, err);
+    return dl_hf_finish_layer_types(hf, usual_window, every_other, err);
 }
 
 static const char *const architectures[] = {"GptOssForCausalLM", NULL};
@@ -19,7 +23,7 @@ static const struct dl_hf_key keys[] = {
     HF_COUNT("head_dim", "head_size", "64"),
     HF_IS("hidden_act", "\"silu\"", "the gate is a clamped SwiGLU"),
     HF_IS("attention_bias", "true", "all linear layers have biases"),
-    HF_LEFT_OUT("experts_per_token", "an older name of num_experts_per_tok"),
+    HF_FINISHED("experts_per_token"),
     HF_LEFT_OUT("swiglu_limit", of_numbers),
     HF_LEFT_OUT("swiglu_alpha", of_numbers),
     HF_LEFT_OUT("initial_context_length", "rotations by other angles cost the same"),

@@ -76,12 +76,12 @@ const struct dl_hf_model dl_hf_vit = {
 static enum dl_status set_width(struct dl_hf *hf, struct dl_error *err)
 {
     enum { multiple = 8 };
-    const double usual_ratio = 4, gated_share = 2.0 / 3;
+    const double usual_ratio = 4, most_ratio = 1000, gated_share = 2.0 / 3;
     bool is_gated = false;
     const struct dl_json ratio = dl_hf_get(hf, "mlp_ratio");
     if (dl_hf_flag(hf, "use_swiglu_ffn", &is_gated, err)) return err->status;
-    if (ratio.value && !(json_number_value(ratio.value) > 0))
-        return dl_hf_refuse(hf, "mlp_ratio", err, "must be a number above 0");
+    if (ratio.value && !(json_number_value(ratio.value) > 0 && json_number_value(ratio.value) <= most_ratio))
+        return dl_hf_refuse(hf, "mlp_ratio", err, "must be a number above 0, and at most %g", most_ratio);
     int64_t width =
         (int64_t)((double)dl_hf_count(hf, "hidden") * (ratio.value ? json_number_value(ratio.value) : usual_ratio));
     if (is_gated) {

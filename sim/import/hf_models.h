@@ -111,6 +111,7 @@ size_t dl_hf_model_names(const char ***names, struct dl_arena *arena);
 extern const struct dl_hf_keys dl_hf_common;       /* keys that every config.json may have */
 extern const struct dl_hf_word dl_hf_functions[];  /* names of functions between two products without a gate */
 extern const struct dl_hf_word dl_hf_gelu_gates[]; /* and of those with one that is a GELU */
+extern const char dl_hf_no_bias[];                 /* why products of blocks may have none */
 extern const char dl_hf_part_is_rotated[];         /* why a part of heads that is rotated differs */
 
 /* What finish() asks for and says. */
@@ -149,8 +150,17 @@ extern const struct dl_hf_model dl_hf_bert, dl_hf_roberta, dl_hf_vit, dl_hf_dino
 extern const struct dl_hf_keys dl_hf_decoder_keys;
 enum dl_status dl_hf_finish_window(struct dl_hf *hf, struct dl_error *err);
 /* Blocks with windows among others that attend to all: by layer_types, by a key that says the last of how many does, or
- * by `every` where the file has neither. */
-enum dl_status dl_hf_finish_layer_types(struct dl_hf *hf, const char *every_key, int64_t every, struct dl_error *err);
+ * by `every` where the file has neither; of the class's own width where it says none. */
+enum dl_status dl_hf_finish_layer_types(struct dl_hf *hf, int64_t window, int64_t every, struct dl_error *err);
+/* Under which of two names the file has a key: that of today goes before, and is the answer where it has neither. */
+const char *dl_hf_name_of(struct dl_hf *hf, const char *key, const char *older);
+
+/* Lines of a table: what all Gemma have otherwise than Llama. */
+#define DL_HF_OF_GEMMA                                                                                                 \
+    HF_WORD("hidden_act", "activation", "\"gelu_pytorch_tanh\"", dl_hf_gelu_gates),                                    \
+        HF_WORD("hidden_activation", "activation", "", dl_hf_gelu_gates), /* goes before hidden_act */                 \
+        HF_FLAG("tie_word_embeddings", "tied_embedding", "true"), HF_COUNT("head_dim", "head_size", "256"),            \
+        HF_IS("attention_bias", "false", dl_hf_no_bias)
 
 extern const struct dl_hf_keys dl_hf_encoder_keys; /* sizes of an encoder's blocks */
 
