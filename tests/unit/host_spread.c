@@ -57,11 +57,22 @@ START_TEST(a_slow_host_takes_so_many_times_as_long)
 }
 END_TEST
 
-START_TEST(parts_of_blocks_are_work_of_the_host)
+/* Every key with such a name. */
+START_TEST(whatever_software_takes_of_the_host_is_slowed)
 {
-    struct dl_software software = {.overlap_host_s = 1};
-    dl_software_slow_hosts(&software, 3);
-    ck_assert_double_eq(software.overlap_host_s, 3);
+    size_t n, n_of_hosts = 0;
+    const struct dl_field *const fields = dl_software_fields(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (!strstr(fields[i].key, "host_s") || strstr(fields[i].key, "host_spread")) continue;
+        struct dl_software software = {0};
+        ck_assert_uint_le(fields[i].offset + sizeof(double), sizeof software);
+        double *const seconds = (double *)((char *)&software + fields[i].offset);
+        *seconds = 1;
+        dl_software_slow_hosts(&software, 3);
+        ck_assert_msg(*seconds == 3, "%s", fields[i].key);
+        n_of_hosts++;
+    }
+    ck_assert_uint_gt(n_of_hosts, 10);
 }
 END_TEST
 
@@ -71,7 +82,7 @@ int main(void)
     tcase_add_loop_test(tests, two_ranks_wait_for_the_slower_host, 0, DL_COUNT(engines));
     tcase_add_loop_test(tests, a_device_that_sets_the_pace_does_not_notice, 0, DL_COUNT(engines));
     tcase_add_loop_test(tests, a_slow_host_takes_so_many_times_as_long, 0, DL_COUNT(engines));
-    tcase_add_test(tests, parts_of_blocks_are_work_of_the_host);
+    tcase_add_test(tests, whatever_software_takes_of_the_host_is_slowed);
     Suite *const suite = suite_create("host_spread");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
