@@ -48,27 +48,26 @@ static void join(json_t *own, json_t *base)
     }
 }
 
-enum { most_files = 8 }; /* that a file may be like, one through the other: more are a circle */
+static enum dl_status inherit(struct dl_json doc, const struct dl_sought *of, struct dl_lineage *lineage,
+                              struct dl_arena *arena, struct dl_error *err);
 
-static enum dl_status inherit(struct dl_json doc, const struct dl_sought *of, int n_files, struct dl_arena *arena,
-                              struct dl_error *err);
-
-static enum dl_status load_base(struct dl_json like, const struct dl_sought *sought, int n_files,
+static enum dl_status load_base(struct dl_json like, const struct dl_sought *sought, struct dl_lineage *lineage,
                                 struct dl_arena *arena, struct dl_json *base, struct dl_error *err)
 {
     struct dl_error missing = {0};
     const char *path;
-    if (n_files == most_files)
+    if (lineage->n == DL_MOST_LIKE)
         return dl_fail(err, DL_IMPOSSIBLE, like.where, "'%.60s' leads in a circle, or through more than %d files",
-                       sought->name, most_files);
+                       sought->name, DL_MOST_LIKE);
     if (dl_find_sought(sought, arena, &path, &missing))
         return dl_fail(err, missing.status, like.where, "%s", missing.text);
     if (dl_json_load(path, arena, base, err)) return err->status;
-    return inherit(*base, sought, n_files + 1, arena, err);
+    lineage->names[lineage->n++] = dl_document_name(*base, arena);
+    return inherit(*base, sought, lineage, arena, err);
 }
 
-static enum dl_status inherit(struct dl_json doc, const struct dl_sought *of, int n_files, struct dl_arena *arena,
-                              struct dl_error *err)
+static enum dl_status inherit(struct dl_json doc, const struct dl_sought *of, struct dl_lineage *lineage,
+                              struct dl_arena *arena, struct dl_error *err)
 {
     const struct dl_json like = dl_json_member(doc, "like", arena);
     struct dl_json base = {0};
@@ -76,7 +75,7 @@ static enum dl_status inherit(struct dl_json doc, const struct dl_sought *of, in
     if (!json_is_string(like.value)) return dl_wrong_type(like, "the name of a file", err);
     const struct dl_sought sought = {
         .folder = of->folder, .what = of->what, .name = json_string_value(like.value), .file = doc.file};
-    if (!load_base(like, &sought, n_files, arena, &base, err)) {
+    if (!load_base(like, &sought, lineage, arena, &base, err)) {
         join(doc.value, base.value);
         json_object_del(doc.value, "like");
     }
@@ -87,5 +86,13 @@ static enum dl_status inherit(struct dl_json doc, const struct dl_sought *of, in
 enum dl_status dl_json_inherit(struct dl_json doc, const char *folder, const char *what, struct dl_arena *arena,
                                struct dl_error *err)
 {
-    return inherit(doc, &(struct dl_sought){.folder = folder, .what = what}, 0, arena, err);
+    struct dl_lineage unused;
+    return dl_json_inherit_from(doc, folder, what, arena, &unused, err);
+}
+
+enum dl_status dl_json_inherit_from(struct dl_json doc, const char *folder, const char *what, struct dl_arena *arena,
+                                    struct dl_lineage *lineage, struct dl_error *err)
+{
+    *lineage = (struct dl_lineage){0};
+    return inherit(doc, &(struct dl_sought){.folder = folder, .what = what}, lineage, arena, err);
 }

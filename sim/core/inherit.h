@@ -8,9 +8,19 @@
 
 #include "sim/core/json.h"
 
+/* The files that a document is like, one through the other: their names, the nearest first. */
+enum { DL_MOST_LIKE = 8 };
+struct dl_lineage {
+    const char *names[DL_MOST_LIKE];
+    int n;
+};
+
 /* Complete the document in place, if it has "like", which is then gone; `folder` is the shipped one, `what` the word of
  * errors for its files. */
 enum dl_status dl_json_inherit(struct dl_json doc, const char *folder, const char *what, struct dl_arena *arena,
                                struct dl_error *err);
+/* The same; the lineage tells which files it took. */
+enum dl_status dl_json_inherit_from(struct dl_json doc, const char *folder, const char *what, struct dl_arena *arena,
+                                    struct dl_lineage *lineage, struct dl_error *err);
 
 #endif

@@ -233,15 +233,32 @@ static struct families of_strangers(const struct entries *all, const struct dl_s
     return unseen.n >= enough_families ? unseen : over_families(all, (struct among){0});
 }
 
+static void find_own_rows(const struct entries *all, const struct dl_lineage *like, struct dl_discrepancy *out)
+{
+    struct dl_setup of = out->of;
+    out->own = rows_among(all, (struct among){.of = &of});
+    for (int i = 0; i < like->n && !out->own.rows; i++) {
+        of.software = like->names[i];
+        out->own = rows_among(all, (struct among){.of = &of});
+        if (out->own.rows) out->own_software = of.software;
+    }
+}
+
 enum dl_status dl_discrepancy_read(struct dl_json doc, const struct dl_setup *of, struct dl_arena *arena,
                                    struct dl_discrepancy *out, struct dl_error *err)
+{
+    return dl_discrepancy_read_like(doc, of, &(struct dl_lineage){0}, arena, out, err);
+}
+
+enum dl_status dl_discrepancy_read_like(struct dl_json doc, const struct dl_setup *of, const struct dl_lineage *like,
+                                        struct dl_arena *arena, struct dl_discrepancy *out, struct dl_error *err)
 {
     struct entries all = {0};
     *out = (struct dl_discrepancy){.of = *of, .own_software = of->software};
     if (read_entries(doc, of->family, arena, &all, err)) return err->status;
     const struct families own = over_families(&all, (struct among){.of = of});
     out->by_own = own.n >= enough_families;
-    out->own = rows_among(&all, (struct among){.of = of});
+    find_own_rows(&all, like, out);
     const struct families told = out->by_own ? own : of_strangers(&all, of, out);
     struct ratios ratios = ratios_of(&all, NULL, (struct among){.of = of});
     if (!ratios.rows) ratios = ratios_of_families(&all);

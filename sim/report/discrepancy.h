@@ -18,7 +18,7 @@
 #ifndef DL_REPORT_DISCREPANCY_H
 #define DL_REPORT_DISCREPANCY_H
 
-#include "sim/core/json.h"
+#include "sim/core/inherit.h"
 
 /* What a model is trained on: tokens, images, or samples of which its file says how they are stored. */
 enum dl_domain { DL_DOMAIN_TOKENS, DL_DOMAIN_IMAGES, DL_DOMAIN_FILES };
@@ -62,6 +62,12 @@ struct dl_discrepancy {
 /* Its names must outlive the result. */
 enum dl_status dl_discrepancy_read(struct dl_json doc, const struct dl_setup *of, struct dl_arena *arena,
                                    struct dl_discrepancy *out, struct dl_error *err);
+
+/* The same of software whose file is like others. Where no step of its own is known on the system, those of the nearest
+ * that has some are taken for its own, however many families they are of as if these were too few: a file may change
+ * anything of what it is like. */
+enum dl_status dl_discrepancy_read_like(struct dl_json doc, const struct dl_setup *of, const struct dl_lineage *like,
+                                        struct dl_arena *arena, struct dl_discrepancy *out, struct dl_error *err);
 
 /* A step's; that of one more family, by Student's t, and where there are rows of its own or of its domain, but of few
  * families, these too. All is 0 if nothing is known. */

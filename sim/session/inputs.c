@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "sim/collective/collective.h"
-#include "sim/core/inherit.h"
 #include "topologies/placement.h"
 
 /* Of the sign in front of a path that adds or takes out. */
@@ -94,24 +93,21 @@ static enum dl_status load(const struct dl_want *want, struct dl_arena *arena, s
 enum dl_status dl_load_document(const struct dl_want *want, const struct dl_texts *set, struct dl_arena *arena,
                                 struct dl_json *doc, struct dl_error *err)
 {
-    if (load(want, arena, doc, err) || dl_json_inherit(*doc, want->folder, want->what, arena, err)) return err->status;
+    struct dl_lineage unused;
+    return dl_load_with_lineage(want, set, arena, doc, &unused, err);
+}
+
+enum dl_status dl_load_with_lineage(const struct dl_want *want, const struct dl_texts *set, struct dl_arena *arena,
+                                    struct dl_json *doc, struct dl_lineage *lineage, struct dl_error *err)
+{
+    if (load(want, arena, doc, err) || dl_json_inherit_from(*doc, want->folder, want->what, arena, lineage, err))
+        return err->status;
     for (size_t i = 0; i < set->n; i++) {
         const char *const item = set->items[i], *const path = path_for(item, want->prefix);
         if (path && dl_json_set(*doc, dl_arena_format(arena, "%.*s%s", (int)sign_length(item), item, path), arena, err))
             return err->status;
     }
     return DL_OK;
-}
-
-const char *dl_document_like(const struct dl_want *want, struct dl_arena *arena)
-{
-    struct dl_json doc = {0};
-    struct dl_error unread = {0};
-    if (load(want, arena, &doc, &unread)) return NULL;
-    const char *const like = json_string_value(json_object_get(doc.value, "like"));
-    const char *const kept = like ? dl_arena_format(arena, "%s", like) : NULL;
-    json_decref(doc.value);
-    return kept;
 }
 
 bool dl_set_is_for(const char *assignment, const char *prefix) { return path_for(assignment, prefix) != NULL; }

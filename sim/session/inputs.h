@@ -4,7 +4,7 @@
 
 #include "sim/core/files.h"
 #include "sim/core/fingerprint.h"
-#include "sim/core/json.h"
+#include "sim/core/inherit.h"
 #include "sim/core/texts.h"
 #include "sim/engine/engine.h"
 #include "sim/report/files_read.h"
@@ -47,8 +47,9 @@ enum dl_status dl_find_wanted(const struct dl_want *want, struct dl_arena *arena
 enum dl_status dl_load_document(const struct dl_want *want, const struct dl_texts *set, struct dl_arena *arena,
                                 struct dl_json *doc, struct dl_error *err);
 
-/* The name that its "like" has, in the arena; NULL: it is like no other, or cannot be read. */
-const char *dl_document_like(const struct dl_want *want, struct dl_arena *arena);
+/* The same; the lineage tells which files it is like. */
+enum dl_status dl_load_with_lineage(const struct dl_want *want, const struct dl_texts *set, struct dl_arena *arena,
+                                    struct dl_json *doc, struct dl_lineage *lineage, struct dl_error *err);
 
 /* Whether a `--set` value is meant for the document of that prefix. */
 bool dl_set_is_for(const char *assignment, const char *prefix);

@@ -101,6 +101,12 @@ bool dl_session_has_experts(const struct dl_session *s)
     return parameters > 0;
 }
 
+enum dl_domain dl_session_domain(const struct dl_session *s)
+{
+    if (s->model.data.stored_bytes > 0) return DL_DOMAIN_FILES;
+    return s->model.tokens_per_sample > 0 ? DL_DOMAIN_TOKENS : DL_DOMAIN_IMAGES;
+}
+
 static bool is_named(const struct dl_session *s, struct dl_json doc, const char *name)
 {
     return doc.value && strcmp(dl_document_name(doc, s->arena), name) == 0;

@@ -12,6 +12,7 @@
 #include "sim/engine/scenario.h"
 #include "sim/program/program_text.h"
 #include "sim/report/asked.h"
+#include "sim/report/discrepancy.h"
 #include "sim/report/parts.h"
 #include "sim/report/run_report.h"
 #include "sim/report/timeline.h"
@@ -62,6 +63,7 @@ struct dl_session {
     struct dl_json chip_doc;         /* of the device with the same chip that was timed; else nothing */
     struct dl_json instructions_doc; /* of the device of another chip whose instructions were timed; else nothing */
     struct dl_json timed_doc;        /* the device as its file has it, if --set makes it another; else nothing */
+    struct dl_lineage software_like;
     struct dl_scenario scenario;
     struct dl_job job;
     struct dl_software written, software; /* as its file has it, and on so many ranks */
@@ -101,9 +103,8 @@ void dl_session_sha256(const struct dl_session *s, char sha256[DL_SHA256_HEX]);
 struct dl_asked dl_session_asked(const struct dl_session *s);
 /* Whether the model of a session that was opened has any. */
 bool dl_session_has_experts(const struct dl_session *s);
-/* The name of the software that the shipped one of a name is like, or that of the session if it is NULL; NULL: no
- * other. */
-const char *dl_session_software_like(const struct dl_session *s, const char *shipped);
+/* What it is trained on. */
+enum dl_domain dl_session_domain(const struct dl_session *s);
 /* Ranks wait for the host that takes longest in a step. */
 void dl_session_spread_hosts(struct dl_session *s);
 /* By the variability of the machine: as drawn, or for an engine without a network what is to be expected of the

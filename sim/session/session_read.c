@@ -28,26 +28,13 @@ static enum dl_status read_strategy(struct dl_session *s)
                : dl_job_read(s->strategy_doc, (uint32_t)q->devices, s->arena, &s->job, &s->err);
 }
 
-static struct dl_want wanted_software(const struct dl_session *s)
-{
-    const struct dl_session_request *const q = &s->request;
-    return (struct dl_want){DL_SOFTWARE, "software", dl_given_or(q->software, s->strategy_doc, s->job.software),
-                            "software", dl_place_of_name(q->software.name, s->strategy_doc, "software", s->arena)};
-}
-
-const char *dl_session_software_like(const struct dl_session *s, const char *shipped)
-{
-    const struct dl_want want = shipped
-                                    ? (struct dl_want){.folder = DL_SOFTWARE, .what = "software", .input.name = shipped}
-                                    : wanted_software(s);
-    return dl_document_like(&want, s->arena);
-}
-
 static enum dl_status read_software(struct dl_session *s)
 {
     const struct dl_session_request *const q = &s->request;
-    const struct dl_want software = wanted_software(s);
-    if (dl_load_document(&software, &q->set, s->arena, &s->software_doc, &s->err) ||
+    const struct dl_want software = {DL_SOFTWARE, "software",
+                                     dl_given_or(q->software, s->strategy_doc, s->job.software), "software",
+                                     dl_place_of_name(q->software.name, s->strategy_doc, "software", s->arena)};
+    if (dl_load_with_lineage(&software, &q->set, s->arena, &s->software_doc, &s->software_like, &s->err) ||
         dl_software_read(s->software_doc, s->arena, &s->written, &s->err))
         return s->err.status;
     dl_session_spread_hosts(s);
@@ -151,17 +138,9 @@ static enum dl_status read_device(struct dl_session *s)
     return load_timed(s);
 }
 
-/* Software tells what it takes of the host that it was timed on. */
-static void suit_host(struct dl_session *s)
-{
-    const double slowdown = s->machine.topology->node.host.slowdown;
-    if (slowdown > 0) dl_software_slow_hosts(&s->software, slowdown);
-}
-
 static enum dl_status suit_device(struct dl_session *s)
 {
     const enum dl_precision precision = s->job.setting.precision;
-    suit_host(s);
     dl_job_suit_machine(&s->job, &s->device, s->machine.topology);
     if (dl_device_supports(&s->device, precision)) return DL_OK;
     return dl_fail(&s->err, DL_IMPOSSIBLE, dl_json_member(s->strategy_doc, "precision", s->arena).where,
@@ -207,6 +186,7 @@ static enum dl_status read_like(struct dl_session *s, const struct dl_session *o
     assert(s->machine.keeper && !s->request.ideal);
     if (read_strategy(s)) return s->err.status;
     s->software_doc = dl_json_shared(other->software_doc);
+    s->software_like = other->software_like;
     s->written = other->written;
     dl_session_spread_hosts(s);
     s->workload_doc = dl_json_shared(other->workload_doc);
@@ -250,12 +230,21 @@ static enum dl_status choose_fidelity(struct dl_session *s)
                    s->machine.transport.name);
 }
 
+/* Software tells what it takes of the host that it was timed on. */
+static void suit_host(struct dl_session *s)
+{
+    const double slowdown = s->machine.topology->node.host.slowdown;
+    if (slowdown > 0) dl_software_slow_hosts(&s->software, slowdown);
+}
+
 enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_request *request)
 {
     *s = (struct dl_session){.request = *request, .arena = dl_arena_new()};
     if (!s->request.engine) s->request.engine = dl_engine_names[0];
     if (!request->like) s->schedules = dl_kept_schedules_new();
     if (!request->ideal) s->machine.keeper = request->machines; /* an ideal network changes the machine */
-    if ((request->like ? read_like(s, request->like) : read_all(s)) || choose_fidelity(s)) return s->err.status;
+    if (request->like ? read_like(s, request->like) : read_all(s)) return s->err.status;
+    suit_host(s);
+    if (choose_fidelity(s)) return s->err.status;
     return read_scenario(s);
 }

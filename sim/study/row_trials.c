@@ -4,7 +4,6 @@
 
 #include "sim/session/own_memory.h"
 #include "sim/session/pool.h"
-#include "sim/study/sensitivity_runs.h"
 
 void dl_row_trials_add(struct dl_row_trials *t, struct dl_row_trial trial)
 {
@@ -46,7 +45,7 @@ static void predict(void *user, size_t job, void *result)
         out->peak_bytes = s.report.memory[fullest].peak;
         out->reserved_bytes = told->peak + told->fragmentation;
         out->experts = dl_session_has_experts(&s);
-        out->domain = dl_domain_of(&s.model);
+        out->domain = dl_session_domain(&s);
         dl_session_sha256(&s, out->sha256);
     }
     out->err = s.err;

@@ -292,32 +292,9 @@ static struct dl_sensitivity collect(const struct playing *p, struct dl_arena *a
     return found;
 }
 
-enum dl_domain dl_domain_of(const struct dl_model *model)
-{
-    if (model->data.stored_bytes > 0) return DL_DOMAIN_FILES;
-    return model->tokens_per_sample > 0 ? DL_DOMAIN_TOKENS : DL_DOMAIN_IMAGES;
-}
-
 enum dl_status dl_discrepancy_load(struct dl_arena *arena, struct dl_json *doc, struct dl_error *err)
 {
     return dl_json_load(dl_shipped("validation/discrepancy.json", arena), arena, doc, err);
-}
-
-enum { most_ancestors = 8 }; /* more are a circle, which is refused elsewhere */
-
-/* If steps of the software that it is like are known. */
-static enum dl_status take_from(struct dl_json doc, struct dl_setup setup, const char *like, const struct dl_session *s,
-                                struct dl_discrepancy *out, struct dl_error *err)
-{
-    const struct dl_setup own = setup;
-    struct dl_discrepancy found;
-    setup.software = like;
-    if (dl_discrepancy_read(doc, &setup, s->arena, &found, err)) return err->status;
-    if (found.own.rows) {
-        *out = found;
-        out->of = own;
-    }
-    return DL_OK;
 }
 
 enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s, const char *left_out,
@@ -326,13 +303,9 @@ enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s,
     const struct dl_setup setup = {.software = s->software.name,
                                    .system = s->machine.topology->name,
                                    .experts = dl_session_has_experts(s),
-                                   .domain = dl_domain_of(&s->model),
+                                   .domain = dl_session_domain(s),
                                    .family = left_out};
-    const char *like = dl_session_software_like(s, NULL);
-    if (dl_discrepancy_read(doc, &setup, s->arena, out, err)) return err->status;
-    for (int i = 0; like && !out->own.rows && i < most_ancestors; like = dl_session_software_like(s, like), i++)
-        if (take_from(doc, setup, like, s, out, err)) return err->status;
-    return DL_OK;
+    return dl_discrepancy_read_like(doc, &setup, &s->software_like, s->arena, out, err);
 }
 
 enum dl_status dl_sensitivity_find(const struct dl_sensitivity_request *request, struct dl_sensitivity *out,

@@ -15,11 +15,9 @@ struct dl_sensitivity_request {
     const struct dl_discrepancy *model;
 };
 
-enum dl_domain dl_domain_of(const struct dl_model *model);
 /* The shipped document of these errors; the caller releases it. */
 enum dl_status dl_discrepancy_load(struct dl_arena *arena, struct dl_json *doc, struct dl_error *err);
-/* That of a session that was opened, and lives as long; by all families but `left_out`, if there is one. Where no step
- * of its software is known on its system, but of one that its file is like, that is taken. */
+/* That of a session that was opened, and lives as long; by all families but `left_out`, if there is one. */
 enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s, const char *left_out,
                                  struct dl_discrepancy *out, struct dl_error *err);
 

@@ -2,7 +2,7 @@
  * file. */
 #include <gsl/gsl_cdf.h>
 
-#include "sim/core/files.h"
+#include "sim/session/inputs.h"
 #include "tests/known_families.h"
 #include "tests/unit/suite.h"
 
@@ -144,6 +144,21 @@ static double share_within(struct dl_open open, double bias, double spread)
     return gsl_cdf_gaussian_P(open.high - bias, spread) - gsl_cdf_gaussian_P(open.low - bias, spread);
 }
 
+/* What the shipped file of a software is like: nothing if it has another name since. */
+static struct dl_lineage lineage_of(const char *software)
+{
+    struct dl_lineage lineage = {0};
+    struct dl_error err = {0};
+    struct dl_json doc = {0};
+    const char *path;
+    if (!dl_find_file(DL_SOFTWARE, "software", software, arena, &path, &err))
+        ck_assert_msg(!dl_json_load(path, arena, &doc, &err) &&
+                          !dl_json_inherit_from(doc, DL_SOFTWARE, "software", arena, &lineage, &err),
+                      "%s", err.text);
+    json_decref(doc.value);
+    return lineage;
+}
+
 static void add_entry(struct dl_json doc, const json_t *entry, struct covered *to)
 {
     const struct dl_setup of = {.software = text_of(entry, "software"),
@@ -151,9 +166,11 @@ static void add_entry(struct dl_json doc, const json_t *entry, struct covered *t
                                 .experts = json_is_true(json_object_get(entry, "experts")),
                                 .domain = domain_of(entry),
                                 .family = text_of(entry, "family")};
+    const struct dl_lineage like = lineage_of(of.software);
     struct dl_discrepancy d;
     struct dl_error err = {0};
-    ck_assert_msg(!dl_discrepancy_read(doc, &of, arena, &d, &err), "%s", err.text);
+    ck_assert_msg(!dl_discrepancy_read_like(doc, &of, &like, arena, &d, &err), "%s", err.text);
+    ck_assert(!d.by_own || strcmp(d.own_software, of.software) == 0);
     const double rows = number_of(entry, "rows");
     to->rows += rows;
     to->held += rows * share_within(dl_discrepancy_open(&d), number_of(entry, "bias"), number_of(entry, "spread"));

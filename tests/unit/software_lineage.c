@@ -1,7 +1,11 @@
-/* software_lineage.c - how sure software is whose file is like another's: as that one, where its steps were measured.
- */
+/* software_lineage.c - how sure software is whose file is like another's: as with few steps of its own, where the
+ * other's were measured. */
+#define _GNU_SOURCE /* mkdtemp */
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "sim/core/files.h"
 #include "sim/study/sensitivity_runs.h"
 #include "tests/unit/suite.h"
 
@@ -9,7 +13,7 @@ static struct dl_arena *arena;
 static void begin(void) { arena = dl_arena_new(); }
 static void end(void) { dl_arena_free(arena); }
 
-/* A file has entries of these two on one system, and first predictions of three families. */
+/* A file has entries of these on one system, one of them of three families, and first predictions of three. */
 static struct dl_json measured(void)
 {
     static const char entry[] = "{\"family\": \"%s\", \"software\": \"%s\", \"system\": \"selene\", \"rows\": 10, "
@@ -19,7 +23,10 @@ static struct dl_json measured(void)
         double bias;
         const char *blind;
     } known[] = {{"A", "megatron-2022", 0.02, "false"},
-                 {"B", "fsdp", 0.1, "false"},
+                 {"B", "fsdp", 0.3, "false"},
+                 {"F", "nemo-2024", 0.01, "false"},
+                 {"G", "nemo-2024", 0.02, "false"},
+                 {"H", "nemo-2024", 0.03, "false"},
                  {"C", "x", 0.5, "true"},
                  {"D", "x", 0.3, "true"},
                  {"E", "x", 0.1, "true"}};
@@ -71,6 +78,34 @@ START_TEST(a_file_that_is_like_one_that_was_measured_has_its_steps)
 }
 END_TEST
 
+/* Which may have changed anything of it. */
+START_TEST(three_families_of_another_are_not_its_own)
+{
+    const struct dl_discrepancy known = known_of("nemo-2024", NULL), mine = known_of("mine", LIKE("nemo-2024"));
+    ck_assert(known.by_own && known.families == 3 && known.own.rows == 30);
+    ck_assert(!mine.by_own && mine.families == 5 && mine.own.rows == 30);
+    ck_assert_double_gt(dl_discrepancy_half_width(&mine), dl_discrepancy_half_width(&known));
+}
+END_TEST
+
+/* Names in a file are relative to it, wherever the command runs. */
+START_TEST(a_base_in_the_folder_of_the_file_is_followed)
+{
+    static const char base[] = LIKE("megatron-2022"), heir[] = LIKE("base_of_lineage");
+    char folder[] = "/tmp/lineageXXXXXX";
+    struct dl_error err = {0};
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    const char *const files[] = {dl_arena_format(arena, "%s/base_of_lineage.json", folder),
+                                 dl_arena_format(arena, "%s/heir.json", folder)};
+    ck_assert(!dl_write_file(files[0], base, strlen(base), &err) && !dl_write_file(files[1], heir, strlen(heir), &err));
+    const struct dl_discrepancy mine = known_of(files[1], NULL);
+    ck_assert_str_eq(mine.own_software, "megatron-2022");
+    ck_assert(mine.own.rows == 10 && !mine.by_blind);
+    for (size_t i = 0; i < DL_COUNT(files); i++) ck_assert_int_eq(unlink(files[i]), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 START_TEST(one_that_is_like_none_of_them_is_as_sure_as_first_predictions)
 {
     const struct dl_discrepancy mine = known_of("mine", LIKE("megatron-core"));
@@ -85,6 +120,8 @@ int main(void)
     TCase *const tests = tcase_create("software_lineage");
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, a_file_that_is_like_one_that_was_measured_has_its_steps);
+    tcase_add_test(tests, three_families_of_another_are_not_its_own);
+    tcase_add_test(tests, a_base_in_the_folder_of_the_file_is_followed);
     tcase_add_test(tests, one_that_is_like_none_of_them_is_as_sure_as_first_predictions);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
