@@ -23,6 +23,7 @@ enum dl_hand_over {
     DL_TO_EXPERTS,
     DL_FROM_EXPERTS,
     DL_FOR_KEY_HEADS,
+    DL_ROW_SUMS,
     DL_GIVEN_ADAPTER, /* a gradient of what an adapter made */
     DL_MADE_BY_ADAPTER,
 };

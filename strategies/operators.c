@@ -150,19 +150,34 @@ static bool adapted_layouts(const struct dl_event *tensor, const struct dl_setti
     return product != DL_ADAPTER_OUT_OF_COLUMNS;
 }
 
-enum dl_status dl_operator_adapt(const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err)
+/* Tokens are whole there, whether those outside are or not. */
+static enum dl_status move_inside(const struct dl_event *tensor, const struct dl_layout *has,
+                                  const struct dl_layout *needs, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    struct dl_layout has, needs;
     struct dl_move moves[DL_MOST_MOVES];
-    if (!adapted_layouts(tensor, s, &has, &needs)) return DL_OK;
-    const size_t n = dl_resolve(&s->ranks, &has, &needs, tensor->elements, moves);
+    const size_t n = dl_resolve(&s->ranks, has, needs, tensor->elements, moves);
     for (size_t i = 0; i < n; i++) {
         struct dl_event collective = dl_operator_collective(s, tensor, false, &moves[i]);
         collective.cause = DL_CAUSE_TENSOR;
         if (dl_emit(below, &collective, err)) return err->status;
     }
     return DL_OK;
+}
+
+enum dl_status dl_operator_sum_rows(const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_layout has = dl_layout_result(&dl_stack_setting(below)->layouts.inside, DL_BY_SAMPLE | DL_BY_TOKEN);
+    struct dl_layout needs = has;
+    needs.partial = 0;
+    return move_inside(tensor, &has, &needs, below, err);
+}
+
+enum dl_status dl_operator_adapt(const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    struct dl_layout has, needs;
+    return adapted_layouts(tensor, s, &has, &needs) ? move_inside(tensor, &has, &needs, below, err) : DL_OK;
 }
 
 /* Copies of a head are with neighbours along x; the heads are along y. Each sums what came to its copy backward. Where
@@ -176,12 +191,5 @@ enum dl_status dl_operator_share_keys(const struct dl_event *tensor, struct dl_s
     const bool gathers = s->software->code.gathers_key_heads, backward = tensor->pass == DL_BACKWARD;
     const struct dl_layout *const has = gathers ? backward ? &sums : &columns : backward ? &copies : &by_heads;
     const struct dl_layout *const needs = gathers ? backward ? &columns : &whole : &by_heads;
-    struct dl_move moves[DL_MOST_MOVES];
-    const size_t n = dl_resolve(&s->ranks, has, needs, tensor->elements, moves);
-    for (size_t i = 0; i < n; i++) {
-        struct dl_event collective = dl_operator_collective(s, tensor, false, &moves[i]);
-        collective.cause = DL_CAUSE_TENSOR; /* tokens are whole here */
-        if (dl_emit(below, &collective, err)) return err->status;
-    }
-    return DL_OK;
+    return move_inside(tensor, has, needs, below, err);
 }

@@ -84,6 +84,8 @@ struct dl_event dl_operator_collective(const struct dl_setting *s, const struct 
                                        const struct dl_move *move);
 /* Those of keys and values, and of their gradients, where ranks in a line have fewer heads of these than they are. */
 enum dl_status dl_operator_share_keys(const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err);
+/* Sums over rows that are divided as activations inside are; all that have parts of a row get its sum. */
+enum dl_status dl_operator_sum_rows(const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err);
 /* What an adapter of low rank made, or the gradient of that, goes to where it is needed. */
 enum dl_status dl_operator_adapt(const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err);
 /* All moves of a tensor that is handed over. */

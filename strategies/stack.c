@@ -71,9 +71,13 @@ enum dl_status dl_emit_given(struct dl_stack *below, const struct dl_work *work,
 {
     const double for_key_heads = pass == DL_BACKWARD ? work->for_key_heads : 0;
     if (hand_over_adapted(below, work, pass, layer, false, err)) return err->status;
-    if (work->to_experts == 0 && work->from_experts == 0 && work->enters == 0 && for_key_heads == 0) return DL_OK;
+    if (work->to_experts == 0 && work->from_experts == 0 && work->enters == 0 && for_key_heads == 0 &&
+        work->row_sums == 0)
+        return DL_OK;
     struct dl_event ev = event_of(work, pass, layer);
-    if (hand_over(below, &ev, DL_FOR_KEY_HEADS, for_key_heads, err)) return err->status;
+    if (hand_over(below, &ev, DL_FOR_KEY_HEADS, for_key_heads, err) ||
+        hand_over(below, &ev, DL_ROW_SUMS, work->row_sums, err))
+        return err->status;
     if (hand_over(below, &ev, DL_TO_EXPERTS, work->to_experts, err) ||
         hand_over(below, &ev, DL_FROM_EXPERTS, work->from_experts, err))
         return err->status;

@@ -160,6 +160,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
         return dl_operator_hand_over(op, &told, ev, below, err);
     }
     if (ev->kind == DL_EV_HAND_OVER && ev->over == DL_FOR_KEY_HEADS) return dl_operator_share_keys(ev, below, err);
+    if (ev->kind == DL_EV_HAND_OVER && ev->over == DL_ROW_SUMS) return dl_operator_sum_rows(ev, below, err);
     if (ev->kind == DL_EV_HAND_OVER && (ev->over == DL_GIVEN_ADAPTER || ev->over == DL_MADE_BY_ADAPTER))
         return dl_operator_adapt(ev, below, err);
     const bool is_border = ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE;

@@ -89,11 +89,10 @@ static void rotate(struct dl_block *b)
 /* Rows are those of a head, or of all heads of a token. */
 static void norm_heads(struct dl_block *b, const char *name, double heads)
 {
-    const double width = (double)b->o->head_size;
     if (b->o->joint_qk_norm)
-        dl_block_head_norm(b, name, 1, heads * width);
+        dl_block_joint_norm(b, name, heads);
     else
-        dl_block_head_norm(b, name, heads, width);
+        dl_block_head_norm(b, name, heads, (double)b->o->head_size);
 }
 
 static void queries_keys_values(struct dl_block *b)

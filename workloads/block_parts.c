@@ -2,14 +2,20 @@
 #include "workloads/transformer.h"
 #include "workloads/workloads.h"
 
-void dl_block_add_norm(struct dl_block *b, const char *name, dl_dimensions by, double elements, double width)
+/* Of so many elements; its parameters. */
+static double add_norm(struct dl_block *b, struct dl_tape_pass rows, double elements)
 {
     const double vectors = b->o->norm == DL_LAYERNORM ? 2 : 1; /* gain and, in LayerNorm, bias */
-    dl_tape_pass(&b->tape, &(struct dl_tape_pass){name, by, .forward = 2 * elements, .input_gradient = 3 * elements,
-                                                  .weight_gradient = 2 * elements, .operation = dl_norms[b->o->norm],
-                                                  .width = width});
-    b->tape.layer->parameters_outside += vectors * width;
+    rows.forward = 2 * elements, rows.input_gradient = 3 * elements, rows.weight_gradient = 2 * elements;
+    rows.operation = dl_norms[b->o->norm];
+    dl_tape_pass(&b->tape, &rows);
     b->tape.layer->n_tensors += vectors;
+    return vectors * rows.width;
+}
+
+void dl_block_add_norm(struct dl_block *b, const char *name, dl_dimensions by, double elements, double width)
+{
+    b->tape.layer->parameters_outside += add_norm(b, (struct dl_tape_pass){name, by, .width = width}, elements);
 }
 
 void dl_block_head_norm(struct dl_block *b, const char *name, double heads, double width)
@@ -17,6 +23,15 @@ void dl_block_head_norm(struct dl_block *b, const char *name, double heads, doub
     const double elements = b->tokens * heads * width;
     dl_block_add_norm(b, name, DL_INSIDE, elements, width);
     dl_tape_saved(&b->tape)->inside_bytes += DL_ACTIVATION_BYTES * elements; /* what it is given */
+}
+
+/* Each rank has the gains of its heads, and a sum in fp32 for each token. */
+void dl_block_joint_norm(struct dl_block *b, const char *name, double heads)
+{
+    const double width = heads * (double)b->o->head_size, elements = b->tokens * width, fp32 = 4 / DL_ACTIVATION_BYTES;
+    const struct dl_tape_pass rows = {name, DL_INSIDE, .width = width, .row_sums = fp32 * b->tokens};
+    b->tape.layer->parameters_inside += add_norm(b, rows, elements);
+    dl_tape_saved(&b->tape)->inside_bytes += DL_ACTIVATION_BYTES * elements;
 }
 
 /* Whatever module is at work. */
@@ -47,7 +62,7 @@ void dl_block_residual(struct dl_block *b)
     saved_by_layer(b)->outside_bytes += DL_MASK_BYTES * b->elements;
 }
 
-/* Backward the gradient of a factor sums products with what it was given, which is kept. */
+/* Backward the gradient of a factor sums products with what it was given, which is kept if the factor is trained. */
 static void scale_channels(struct dl_block *b)
 {
     dl_tape_pass(&b->tape,
@@ -55,7 +70,7 @@ static void scale_channels(struct dl_block *b)
                                         .input_gradient = 2 * b->elements, .weight_gradient = 2 * b->elements});
     b->tape.layer->parameters_outside += (double)b->o->hidden;
     b->tape.layer->n_tensors += 1;
-    saved_by_layer(b)->outside_bytes += DL_ACTIVATION_BYTES * b->elements;
+    if (!dl_block_is_frozen(b)) saved_by_layer(b)->outside_bytes += DL_ACTIVATION_BYTES * b->elements;
 }
 
 void dl_block_finish_half(struct dl_block *b, const char *norm)

@@ -185,8 +185,10 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
 {
     struct dl_tape_step *const step = add_step(tape);
     step->only_adds = pass->only_adds;
-    /* Inside, rows are those of a head, which a rank has whole, and matrices are those of heads. */
+    step->told.row_sums = pass->row_sums;
+    /* Inside, rows are those of a head, which a rank has whole, or of all heads, and matrices are those of heads. */
     const dl_dimensions heads = pass->by & DL_BY_INNER ? DL_BY_SAMPLE | DL_BY_INNER : 0;
+    const dl_dimensions row = pass->row_sums > 0 ? DL_BY_INNER : pass->by & DL_BY_WIDTH;
     struct dl_kernel kernel = {
         .kind = DL_KERNEL_MEMORY,
         .name = pass->name,
@@ -199,7 +201,7 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
         .drops = pass->drops,
         .rotates_parts = pass->rotates_parts,
         .on_operands = tape->inside && !heads,
-        .by = {.batch = heads, .n = pass->by & DL_BY_WIDTH, .elements = pass->by | of_experts(tape->among_experts)}};
+        .by = {.batch = heads, .n = row, .elements = pass->by | of_experts(tape->among_experts)}};
     if (pass->forward > 0) {
         kernel.tokens = pass->tokens / pass->forward;
         kernel.flop_per_element = pass->flop / pass->forward;
@@ -246,6 +248,7 @@ static void write_forward(const struct dl_tape *tape)
         tell(work, &given);
         work->leaves = step->told.leaves;
         work->for_key_heads = step->told.for_key_heads;
+        work->row_sums = step->told.row_sums;
         given = (struct dl_work){0};
     }
 }
@@ -283,6 +286,7 @@ static void write_backward(const struct dl_tape *tape)
         }
         if (step->n_input > 0) first[step->n_input - 1].leaves = step->told.enters;
         if (step->n_input > 0) first->for_key_heads = step->told.for_key_heads;
+        if (step->n_input > 0) first->row_sums = step->told.row_sums;
         given.to_experts += step->told.from_experts;
         given.from_experts += step->told.to_experts;
         waiting = step->n_weight > 0 && step->told.enters == 0 ? first + step->n_input : NULL;

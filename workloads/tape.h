@@ -70,6 +70,7 @@ struct dl_tape_pass {
     const char *operation; /* NULL: as the name says */
     double table, found;   /* look-up: elements of its table, and of what is found there, which then leaves */
     double width;          /* of the rows that it goes through, of a pool the windows on each input; 0: no matter */
+    double row_sums;       /* of norms over the inner dimension: elements that ranks sum, as in struct dl_work */
     double matrices;       /* of such rows that it goes through, or experts that it copies tokens for; 0: no matter */
     double tokens;         /* elements of the tokens that it copies for experts; 0: it does not */
     double flop;           /* that its forward does in products of its own; backward twice as many */

@@ -34,8 +34,7 @@ static const struct dl_field fields[] = {
     {"activation", DL_CHOICE, AT(activation), 0, 0, true, dl_activations, "between the linear layers; gelu if absent"},
     {"positions", DL_CHOICE, AT(positions), 0, 0, true, positions,
      "how positions are encoded; yarn is rotary with scaled cosines and sines, alibi a bias of scores by their "
-     "distance; "
-     "learned if absent"},
+     "distance; learned if absent"},
     {"projections", DL_CHOICE, AT(projections), 0, 0, true, projections,
      "matrices of queries, keys and values, and those of a gated layer, as one tensor or several (software may fuse "
      "several); joined if absent"},

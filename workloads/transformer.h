@@ -64,6 +64,9 @@ void dl_block_norm(struct dl_block *block, const char *name, double width);
 /* The same over rows of `width` of each of so many heads; inside. */
 void dl_block_head_norm(struct dl_block *block, const char *name, double heads, double width);
 
+/* The same over all of so many heads of a token at once, which several ranks have parts of. */
+void dl_block_joint_norm(struct dl_block *block, const char *name, double heads);
+
 /* Bias, dropout and the addition to what went around. */
 void dl_block_residual(struct dl_block *block);
 

@@ -140,6 +140,7 @@ struct dl_work {
     /* Where there are more tensor ranks than heads of keys and values, what has to do with heads that several ranks
      * need: forward it makes these, backward it is given their gradients. */
     double for_key_heads;
+    double row_sums; /* of rows that ranks have parts of: sums over these, which it needs in either direction */
 };
 
 /* Bytes that forward leaves for backward, by what becomes of them (Korthikanti et al., MLSys 2023, section 4), with two

@@ -81,6 +81,28 @@ START_TEST(a_rank_has_one_head_of_keys)
 }
 END_TEST
 
+/* Over all heads of a token: ranks hold the gains and biases of their own heads, those of keys in copies, and sum
+ * squares in fp32 in either direction. */
+START_TEST(ranks_sum_the_squares_of_joint_norms)
+{
+    static const double ways = 16, sum_bytes = 4;
+    static const char *const each = MODEL("16", "4", ",'qk_norm':true"),
+                             *const joint = MODEL("16", "4", ",'qk_norm':true,'joint_qk_norm':true"),
+                             *const stack = "{'name':'tensor','ways':16,'sequence':true}";
+    const double sums_s = BLOCKS * 2 * 2 * once(ways, tokens * sum_bytes) / SLOW_BYTES_PER_S;
+    struct dl_session a, b;
+    open_keys(&a, each, FLASH, stack);
+    open_keys(&b, joint, FLASH, stack);
+    check_close("parameters", b.memory[0].parameters, a.memory[0].parameters, exactly); /* one head of either */
+    check_close("model", b.model.copied_parameters - a.model.copied_parameters, BLOCKS * 2.0 * 12 * HEAD_SIZE, exactly);
+    check_close("forward", tensor_s(&b, DL_ITEM_F) - tensor_s(&a, DL_ITEM_F), sums_s, 1e-9);
+    check_close("backward", tensor_s(&b, DL_ITEM_B) - tensor_s(&a, DL_ITEM_B), sums_s, 1e-9);
+    check_close("kernels", kernels_s(&b, DL_ITEM_F, "q_norm"), kernels_s(&a, DL_ITEM_F, "q_norm"), 1e-9);
+    dl_session_close(&a);
+    dl_session_close(&b);
+}
+END_TEST
+
 /* Nothing is held twice; all results are gathered, and their gradients scattered. */
 START_TEST(parts_are_gathered_where_the_software_does)
 {
@@ -158,6 +180,7 @@ int main(void)
 {
     Suite *const suite = suite_create("key_heads");
     TCase *const tests = tcase_create("key_heads");
+    tcase_add_test(tests, ranks_sum_the_squares_of_joint_norms);
     tcase_add_loop_test(tests, copies_are_as_heads_of_their_own_but_for_a_sum, 0, DL_COUNT(cases));
     tcase_add_loop_test(tests, a_rank_has_one_head_of_keys, 0, 3);
     tcase_add_loop_test(tests, parts_are_gathered_where_the_software_does, 0, DL_COUNT(cases));

@@ -8,9 +8,11 @@ enum { BLOCKS = 4, HIDDEN = 64, SEQ = 32, VOCAB = 512, RANK = 8 };
 #define OF_ALL LORA("'qkv','projection','fc1','fc2'", "")
 #define ONE "'precision':'fp16','devices':1,'global_batch':1"
 #define FOUR "'precision':'fp16','devices':4,'global_batch':4"
-#define WITHOUT_DROPOUT                                                                                                \
+#define WITHOUT(more)                                                                                                  \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,'seq':32,"   \
-    "'vocab':512,'dropout':false}"
+    "'vocab':512,'dropout':false" more "}"
+#define WITHOUT_DROPOUT WITHOUT("")
+#define WITH_FACTORS WITHOUT(",'layer_scale':true")
 
 static const double exactly = 1e-12, square = HIDDEN * HIDDEN, vocabulary = VOCAB * HIDDEN;
 static const double low = SEQ * RANK * 2, wide = SEQ * HIDDEN * 2;                 /* bytes of activations */
@@ -107,6 +109,14 @@ START_TEST(adapters_keep_what_frozen_layers_do_not)
                 all - (1 + 4) * wide + mask + low, exactly);
     check_close("projection, dropped", kept_by_block(WITHOUT_DROPOUT, LORA("'projection'", ",'dropout':true")),
                 all - (1 + 1 + 4) * wide + wide + mask + low, exactly);
+}
+END_TEST
+
+/* What factors of channels are given is of use for their own gradients alone. */
+START_TEST(frozen_factors_keep_nothing)
+{
+    check_close("factors", kept_by_block(WITH_FACTORS, LORA("'qkv'", "")),
+                kept_by_block(WITHOUT_DROPOUT, LORA("'qkv'", "")), exactly);
 }
 END_TEST
 
@@ -238,6 +248,7 @@ int main(void)
     tcase_add_loop_test(tests, nothing_is_kept_below_the_first_adapter, 0, 4);
     tcase_add_test(tests, only_adapters_have_states);
     tcase_add_test(tests, adapters_keep_what_frozen_layers_do_not);
+    tcase_add_test(tests, frozen_factors_keep_nothing);
     tcase_add_test(tests, tensor_ranks_divide_adapters);
     tcase_add_test(tests, frozen_layers_gather_tokens_once);
     tcase_add_test(tests, replicas_exchange_adapters);
