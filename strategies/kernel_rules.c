@@ -28,7 +28,9 @@ static const struct dl_field fields[] = {
     {"each_expert", DL_BOOL, AT(is_of_each_expert), 0, 0, true, NULL,
      "of permute and unpermute: launches are those for one of the experts of a rank; false if absent"},
     {"all_experts", DL_BOOL, AT(is_of_all_experts), 0, 0, true, NULL,
-     "of GEMMs of experts: launches are those for all experts of a rank, not for each; false if absent"},
+     "of GEMMs of experts: launches of the host are those for all experts of a rank, not for each; what the device "
+     "takes "
+     "is that of a GEMM for each expert all the same, and so are launches that quantise operands; false if absent"},
     {"expert_moves", DL_NUMBER, AT(expert_moves), 0, 1000, true, NULL,
      "of permute and unpermute: elements moved additionally for each expert of a rank, over those of the layer's "
      "tokens; 0 if absent"},
@@ -144,6 +146,10 @@ static enum dl_status check_operation(const struct dl_kernel_rule *r, struct dl_
     if (r->is_of_all_experts && named && named->kind != DL_KERNEL_GEMM)
         return dl_fail(err, DL_RANGE, dl_json_member(at, "all_experts", arena).where,
                        "is for GEMMs of experts, not for %s", r->operation);
+    if (r->working_bytes > 0 && ((named && named->kind != DL_KERNEL_MEMORY) || r->pass == DL_PASS_FORWARD))
+        return dl_fail(err, DL_RANGE, dl_json_member(at, "working_bytes", arena).where,
+                       "is for memory-bound kernels of the backward, not for %s%s", r->operation,
+                       r->pass == DL_PASS_FORWARD ? " in the forward" : "");
     if (r->needs_parts && named && !named->rotates && named->kind != DL_KERNEL_ATTENTION)
         return dl_fail(err, DL_RANGE, dl_json_member(at, "rotated_parts", arena).where,
                        "is for rotary and attention, not for %s", r->operation);

@@ -17,7 +17,7 @@ struct dl_kernel_rule {
     bool is_wide;           /* these are of fp32 */
     const char *as;         /* a kernel that is bound by memory: as which the device does it; NULL: as what it is */
     bool is_of_each_expert; /* launches are those for one of the experts of a rank */
-    bool is_of_all_experts; /* of a product of experts: launches are those for all of them */
+    bool is_of_all_experts; /* of a product of experts: the host launches once for all of them */
     double expert_moves;    /* elements moved additionally for each of them, over those of the tokens */
     double beside_moves;    /* elements moved beside it, over those that the workload counts */
     const char *beside;     /* what it is that moves these and those of the next two: "cast" if NULL */
