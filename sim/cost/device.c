@@ -81,8 +81,9 @@ static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_
          "a device with the same chip and faster memory, where kernels were timed: attention and kernels that only "
          "PyTorch has take at least as long as there; none if absent"},
         {"instructions_as", DL_TEXT, offsetof(struct file, instructions_as), 0, 0, true, NULL,
-         "a device of another chip, where kernels were timed: kernels that only PyTorch has take at least as many "
-         "clocks of all units as there; none if absent"},
+         "a device of another chip, where kernels were timed: kernels that only PyTorch has and that are bound by "
+         "their instructions take at least as many clocks of all units as there; of no effect beside measured; none if "
+         "absent"},
         {"figures", DL_OBJECT, offsetof(struct file, figures), 0, 0, false, NULL, "the keys of the model"},
         {"interpolation", DL_OBJECT, offsetof(struct file, interpolation), 0, 0, true, NULL,
          "constants by which measured kernels predict others; the defaults if absent"},
@@ -117,6 +118,17 @@ struct left {
     struct dl_power *power;
 };
 
+static enum dl_status check_instructions(struct dl_json doc, const struct dl_device *d, struct dl_arena *arena,
+                                         struct dl_error *err)
+{
+    if (!d->instructions_as) return DL_OK;
+    const char *const where = dl_json_member(doc, "instructions_as", arena).where;
+    if (d->same_chip_as) return dl_fail(err, DL_KEY, where, "means nothing beside 'same_chip_as': it is another chip");
+    if (d->model->clocks_per_s) return DL_OK;
+    return dl_fail(err, DL_KEY, where, "is for devices whose units and clock are known, not for the model '%s'",
+                   d->model->name);
+}
+
 /* All but the tables, whose places are told. */
 static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, struct dl_device *out, struct left *left,
                                    struct dl_error *err)
@@ -147,7 +159,7 @@ static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, s
         return err->status;
     out->power = left->power;
     if (!computes(out)) return dl_fail(err, DL_KEY, file.peaks.where, "needs the peak of at least one precision");
-    return DL_OK;
+    return check_instructions(doc, out, arena, err);
 }
 
 static enum dl_status read_tables(const struct left *left, struct dl_arena *arena, struct dl_device *out,
@@ -157,6 +169,7 @@ static enum dl_status read_tables(const struct left *left, struct dl_arena *aren
     if (!tables->list.value && tables->interpolation.value)
         return dl_fail(err, DL_KEY, tables->interpolation.where, "is of use only beside 'measured'");
     if (tables->list.value && dl_measured_read(tables, arena, out, err)) return err->status;
+    if (out->measured) out->instructions_as = NULL; /* its own times tell */
     if (left->power) dl_power_complete(left->power, out);
     return DL_OK;
 }
@@ -197,11 +210,27 @@ static enum dl_status read_timed(const struct taken *taken, struct dl_json timed
     return dl_fail(err, DL_KEY, timed.where, "has no measured kernels, but %s takes its %s", taken->by, taken->what);
 }
 
+/* How far libraries are from a model tells of another device only where both models are of the same kernels. */
+static const struct dl_device *modelled_as(const struct dl_device *there, const struct dl_device *here,
+                                           struct dl_arena *arena)
+{
+    struct dl_device *const modelled = dl_arena_alloc(arena, sizeof *modelled);
+    *modelled = *there;
+    if (there->model != here->model || !here->model->take_kernels) return modelled;
+    void *const options = dl_arena_alloc(arena, here->model->options_size);
+    memcpy(options, there->options, here->model->options_size);
+    here->model->take_kernels(options, here->options);
+    modelled->options = options;
+    return modelled;
+}
+
 enum dl_status dl_device_take_convolutions(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
                                            struct dl_error *err)
 {
     const struct taken taken = {d->name, "convolutions", 1u << DL_KERNEL_CONV};
-    return read_timed(&taken, timed, arena, &d->convolutions, err);
+    if (read_timed(&taken, timed, arena, &d->convolutions, err)) return err->status;
+    d->convolutions_modelled = modelled_as(d->convolutions, d, arena);
+    return DL_OK;
 }
 
 enum dl_status dl_device_take_chip(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
@@ -216,9 +245,8 @@ enum dl_status dl_device_take_instructions(struct dl_device *d, struct dl_json t
 {
     const struct taken taken = {d->name, "instructions", 1u << DL_KERNEL_MEMORY};
     if (read_timed(&taken, timed, arena, &d->instructions, err)) return err->status;
-    if (d->model->clocks_per_s && d->instructions->model->clocks_per_s) return DL_OK;
-    return dl_fail(err, DL_KEY, timed.where, "%s takes its instructions, but units of %s are not known", d->name,
-                   d->model->clocks_per_s ? d->instructions->name : d->name);
+    if (d->instructions->model->clocks_per_s) return DL_OK;
+    return dl_fail(err, DL_KEY, timed.where, "has no units that are known, but %s takes its instructions", d->name);
 }
 
 bool dl_device_throttles(const struct dl_device *d) { return d->power && d->power->throttles; }
@@ -272,10 +300,10 @@ static struct dl_price bound_by_instructions(const struct dl_device *d, const st
 static struct dl_price as_there(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
                                 struct dl_price modelled)
 {
-    const struct dl_device *const there = d->convolutions;
+    const struct dl_device *const there = d->convolutions, *const modelled_there = d->convolutions_modelled;
     const bool is_other = precision == DL_FP32 && d->peak_flop_per_s[DL_FP32] != there->peak_flop_per_s[DL_FP32];
     if (is_other || !dl_device_supports(there, precision)) return modelled;
-    const double model_s = there->model->price(there, k, precision).seconds;
+    const double model_s = there->model->price(modelled_there, k, precision).seconds;
     modelled.seconds *= dl_price(there, k, precision).seconds / model_s;
     return modelled;
 }
@@ -308,6 +336,11 @@ static bool is_pytorchs(const struct dl_kernel *k)
     return k->kind == DL_KERNEL_MEMORY && dl_operation_of(k)->is_pytorchs;
 }
 
+static bool is_issued(const struct dl_kernel *k)
+{
+    return k->kind == DL_KERNEL_MEMORY && dl_operation_of(k)->is_issued;
+}
+
 static bool is_of_chip(const struct dl_kernel *k) { return k->kind == DL_KERNEL_ATTENTION || is_pytorchs(k); }
 
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
@@ -316,7 +349,7 @@ struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, e
     const struct dl_price modelled = d->model->price(d, k, precision);
     if (d->convolutions && k->kind == DL_KERNEL_CONV) return as_there(d, k, precision, modelled);
     if (d->chip && is_of_chip(k)) return no_faster(d, k, precision, modelled);
-    if (!d->measured) return d->instructions && is_pytorchs(k) ? as_many_clocks(d, k, precision, modelled) : modelled;
+    if (!d->measured) return d->instructions && is_issued(k) ? as_many_clocks(d, k, precision, modelled) : modelled;
     if (dl_kernel_unit_s(k) > 0) return bound_by_instructions(d, k, precision, modelled.seconds);
     return dl_measured_price(d, k, precision, &modelled);
 }

@@ -29,6 +29,7 @@ struct dl_device {
     const struct dl_device *timed;        /* what was timed instead of it, see dl_device_read_other; NULL: itself */
     const char *convolutions_as;          /* name of a device whose timed convolutions stand for its own; NULL: none */
     const struct dl_device *convolutions; /* that device, see dl_device_take_convolutions; NULL: by its model */
+    const struct dl_device *convolutions_modelled; /* the same without times, by the kernels that this one has */
     const char *same_chip_as;             /* name of a device of the same chip, with faster memory; NULL: none */
     const struct dl_device *chip;         /* that device, see dl_device_take_chip; NULL: not asked */
     const char *instructions_as;          /* name of a device of another chip; NULL: none */
@@ -56,6 +57,7 @@ struct dl_device_model {
     const char *(*fault)(const void *options); /* OPTIONAL: what is wrong with its figures together; NULL: nothing */
     struct dl_price (*price)(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);
     double (*clocks_per_s)(const void *options); /* OPTIONAL: of all its units together; NULL: it has no such units */
+    void (*take_kernels)(void *options, const void *of); /* OPTIONAL: libraries have for it what they have for `of` */
 };
 size_t dl_device_model_count(void);
 const struct dl_device_model *dl_device_model_get(size_t index);
@@ -80,9 +82,9 @@ enum dl_status dl_device_take_convolutions(struct dl_device *d, struct dl_json t
 enum dl_status dl_device_take_chip(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
                                    struct dl_error *err);
 
-/* From now on kernels that only PyTorch has take at least as many clocks of all units as on that device, which must
- * have been timed: those that are slower there than its memory are bound by instructions. The document is that of the
- * device called instructions_as; what is not needed of its tables is taken out of it. */
+/* From now on kernels that only PyTorch has and that are bound by their instructions take at least as many clocks of
+ * all units as on that device, which must have been timed. The document is that of the device called instructions_as;
+ * what is not needed of its tables is taken out of it. */
 enum dl_status dl_device_take_instructions(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
                                            struct dl_error *err);
 

@@ -156,6 +156,11 @@ static double clocks_per_s(const void *options)
     return o->units * o->clock_hz;
 }
 
+static void take_kernels(void *options, const void *of)
+{
+    ((struct dl_gpu *)options)->grouped_result_s = ((const struct dl_gpu *)of)->grouped_result_s;
+}
+
 static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct dl_gpu *const o = d->options;
@@ -186,4 +191,5 @@ const struct dl_device_model dl_device_gpu = {
     .fault = fault,
     .price = price,
     .clocks_per_s = clocks_per_s,
+    .take_kernels = take_kernels,
 };

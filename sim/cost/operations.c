@@ -10,6 +10,7 @@
 #define FUNCTION(word) {.name = word, MEMORY, .is_function = true}
 #define APART(word)    {.name = word, MEMORY, .stands_apart = true}
 #define PYTORCH(word)  {.name = word, MEMORY, .is_pytorchs = true}
+#define ISSUED(word)   {.name = word, MEMORY, .is_pytorchs = true, .is_issued = true}
 #define UPDATE(word)   {.name = word, MEMORY, .is_update = true, .stands_apart = true}
 /* Kernels of a scan in Triton, divided as those of mamba_ssm, timed on an H200 (PyTorch 2.11, Triton 3.6, November 2026)
  * in the shapes of Nemotron 3 Nano, Nemotron-H 56B on 8 ranks and Mamba-2 2.7B: 16 % around these, but for states of
@@ -33,8 +34,8 @@ static const struct dl_operation operations[] = {
     PLAIN("short_convolution"), PLAIN("chunk_decay"), SCAN("chunk_states", 2.1e-12), PLAIN("pass_states"), SCAN("chunk_scores", 3.3e-12), SCAN("chunk_scan", 3.7e-12),
     {.name = "gated_norm", MEMORY, .is_function = true, .product_unit_s = 0.85e-6}, SCAN("samples_first", 3.2e-10), SCAN("sum_parts", 4.6e-10),
     PLAIN("top_k"), {.name = "permute", MEMORY, .copies_tokens = true}, {.name = "unpermute", MEMORY, .copies_tokens = true}, PLAIN("count_tokens"),
-    PYTORCH("rotary_parts"), PYTORCH("swiglu_parts"), PYTORCH("rmsnorm_parts"), PYTORCH("repeat"),
-    PLAIN("cast"), PYTORCH("widen"), PYTORCH("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),
+    ISSUED("rotary_parts"), PYTORCH("swiglu_parts"), ISSUED("rmsnorm_parts"), ISSUED("repeat"),
+    PLAIN("cast"), ISSUED("widen"), ISSUED("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),
     UPDATE("sgd"), UPDATE("momentum"), UPDATE("adam"), UPDATE("lamb"),
     {.name = "foreach_adam", MEMORY, .is_pytorchs = true, .is_update = true, .stands_apart = true, .like = "adam"},
     PLAIN("quantize"), PLAIN("dequantize"), PLAIN("one_bit"), PLAIN("one_bit_decode"), PLAIN("topk"), PLAIN("unpack"),

@@ -9,14 +9,15 @@
 struct dl_operation {
     const char *name; /* as dl_kernel_operation has it, and tables of measured times */
     enum dl_kernel_kind kind;
-    bool among_experts;    /* a GEMM with rows for each expert */
-    bool is_function;      /* goes through memory once and computes with what it reads: norms, softmax, activations */
-    bool is_update;        /* an optimizer's step */
-    bool rotates;          /* queries and keys */
-    bool copies_tokens;    /* for experts, or adds up what comes from them */
-    bool is_pytorchs;      /* done by kernels that only PyTorch has, so that their times are those of any software's */
-    bool is_of_loss;       /* from logits to the loss, and the gradient of the former */
-    bool stands_apart;     /* compilers join it to no kernel before or after it */
+    bool among_experts; /* a GEMM with rows for each expert */
+    bool is_function;   /* goes through memory once and computes with what it reads: norms, softmax, activations */
+    bool is_update;     /* an optimizer's step */
+    bool rotates;       /* queries and keys */
+    bool copies_tokens; /* for experts, or adds up what comes from them */
+    bool is_pytorchs;   /* done by kernels that only PyTorch has, so that their times are those of any software's */
+    bool is_issued;     /* bound by its instructions: 0.65 of the H200's memory rate or less, where others have 0.75 */
+    bool is_of_loss;    /* from logits to the loss, and the gradient of the former */
+    bool stands_apart;  /* compilers join it to no kernel before or after it */
     double product_unit_s; /* of a multiply-add, row or element inside it on one unit (SM) at 1.98 GHz; 0: nothing */
     const char *like;      /* OPTIONAL: whose times serve where it has none of its own */
 };

@@ -130,6 +130,25 @@ START_TEST(few_channels_take_their_instructions)
 }
 END_TEST
 
+/* A timed device that has no such figure tells how far libraries are from these kernels, not from others: in all they
+ * take as many clocks of all units as there. */
+START_TEST(few_channels_take_as_many_clocks_as_where_they_were_timed)
+{
+    const double usual_hz = 1.98e9;
+    struct dl_kernel k = few_channels(DL_PASS_FORWARD, 4); /* as ResNeXt-101 32x4d has it */
+    k.batch = 32, k.m *= 2;
+    open_device("h200");
+    const double there_s = dl_price(&device, &k, DL_BF16).seconds, there_units = figure("units");
+    struct dl_json timed = dl_json_shared(doc);
+    open_device("a100-80");
+    ck_assert(!dl_device_take_convolutions(&device, timed, arena, &err));
+    const double clock_hz = ((const struct dl_gpu *)device.options)->clock_hz;
+    const double expected_s = there_s * there_units * usual_hz / figure("units") / clock_hz;
+    ck_assert_double_eq_tol(dl_price(&device, &k, DL_BF16).seconds, expected_s, 0.02 * expected_s);
+    json_decref(timed.value);
+}
+END_TEST
+
 /* Where nothing but multiplications takes time: 36 in place of 144 for 4 x 4 results, and 16 x 16 for 14 x 14. */
 START_TEST(winograd_saves_multiplications)
 {
@@ -208,6 +227,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, groups_of_powers_of_two_are_not_copied);
     tcase_add_test(tests, few_channels_share_an_instruction);
     tcase_add_test(tests, few_channels_take_their_instructions);
+    tcase_add_test(tests, few_channels_take_as_many_clocks_as_where_they_were_timed);
     tcase_add_test(tests, winograd_saves_multiplications);
     tcase_add_loop_test(tests, winograd_is_chosen_where_it_helps, 0, n_devices);
     tcase_add_test(tests, groups_that_are_copied_have_times_of_their_own);

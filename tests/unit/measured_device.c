@@ -129,6 +129,33 @@ START_TEST(no_chip_does_kernels_of_pytorch_in_fewer_clocks)
 }
 END_TEST
 
+/* Which then tells nothing that they do not. */
+START_TEST(own_times_are_in_the_place_of_clocks_of_another_device)
+{
+    open_device("a100-80");
+    ck_assert_str_eq(device.instructions_as, "h200");
+    change_device("measured=[" TABLE("gemm", SHAPE, "[[1024, 2048, 512, 1e-3]]") "]");
+    ck_assert_ptr_null(device.instructions_as);
+}
+END_TEST
+
+/* Not those that memory bounds on the H200, where that of others is faster. */
+START_TEST(faster_memory_helps_kernels_that_it_bounds)
+{
+    static const char *const names[] = {"swiglu_parts", "foreach_adam"};
+    open_device("h200");
+    struct dl_json timed = dl_json_shared(doc);
+    open_device("b200");
+    ck_assert(!dl_device_take_instructions(&device, timed, arena, &err));
+    for (size_t i = 0; i < DL_COUNT(names); i++) {
+        struct dl_kernel k = moving(4.5e8);
+        k.name = names[i];
+        ck_assert_double_eq(price_of(k).seconds, model_s(k));
+    }
+    json_decref(timed.value);
+}
+END_TEST
+
 /* Of the tables only those that are used are read, each at its place, and only they are left to be told by. */
 START_TEST(the_chip_of_another_device_has_attention_but_no_products)
 {
@@ -418,6 +445,8 @@ static void add(TCase *tests)
     tcase_add_test(tests, convolutions_may_be_as_those_of_another_device);
     tcase_add_test(tests, kernels_of_pytorch_take_as_many_clocks_as_on_another_device);
     tcase_add_test(tests, no_chip_does_kernels_of_pytorch_in_fewer_clocks);
+    tcase_add_test(tests, own_times_are_in_the_place_of_clocks_of_another_device);
+    tcase_add_test(tests, faster_memory_helps_kernels_that_it_bounds);
     tcase_add_test(tests, the_chip_of_another_device_has_attention_but_no_products);
     tcase_add_test(tests, tables_without_windows_hold_for_all_convolutions);
     tcase_add_test(tests, memory_bound_kernels_grow_with_their_bytes);
