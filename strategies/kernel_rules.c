@@ -29,8 +29,8 @@ static const struct dl_field fields[] = {
      "of permute and unpermute: launches are those for one of the experts of a rank; false if absent"},
     {"all_experts", DL_BOOL, AT(is_of_all_experts), 0, 0, true, NULL,
      "of GEMMs of experts: launches of the host are those for all experts of a rank, not for each; what the device "
-     "takes "
-     "is that of a GEMM for each expert all the same, and so are launches that quantise operands; false if absent"},
+     "takes is that of a GEMM for each expert all the same, and so are launches that quantise operands; false if "
+     "absent"},
     {"expert_moves", DL_NUMBER, AT(expert_moves), 0, 1000, true, NULL,
      "of permute and unpermute: elements moved additionally for each expert of a rank, over those of the layer's "
      "tokens; 0 if absent"},

@@ -28,8 +28,7 @@ struct dl_kernel_rule {
     double operand_moves;   /* and beside a product for each element of its input */
     double saved_bytes;     /* of a forward: kept for backward beyond what the workload counts, or below 0 less; see
                                dl_kernel_saves */
-    double
-        working_bytes; /* of a backward that is bound by memory: held while it runs, for each element that it moves */
+    double working_bytes;   /* of a backward that is bound by memory: held while it runs, per element moved */
     struct dl_int_list head_sizes; /* of attention: for which there are kernels, from narrow to wide; none: for all */
     double rate;                   /* over that of the device's figures: of an older library */
     bool is_older;                 /* on the newest devices, their older_kernels_fraction of that rate */

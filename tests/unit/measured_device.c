@@ -85,77 +85,6 @@ START_TEST(convolutions_may_be_as_those_of_another_device)
 }
 END_TEST
 
-/* What only PyTorch has takes as many clocks as on the H200 where its memory is not the limit there; other kernels, and
- * those that memory bounds, are the device's own. */
-START_TEST(kernels_of_pytorch_take_as_many_clocks_as_on_another_device)
-{
-    struct dl_kernel rotation = moving(5.4e8), activation = moving(4.5e8), norm = moving(2.7e8);
-    rotation.name = "rotary_parts", activation.name = "swiglu_parts", norm.name = "rmsnorm";
-    open_device("h200");
-    const double there_s = price_of(rotation).seconds;
-    struct dl_json timed = dl_json_shared(doc);
-    open_device("a100-80");
-    ck_assert_str_eq(device.instructions_as, "h200");
-    const double activation_s = price_of(activation).seconds, norm_s = price_of(norm).seconds;
-    ck_assert_double_lt(price_of(rotation).seconds, there_s); /* on fewer units at a lower clock, with less memory */
-    ck_assert(!dl_device_take_instructions(&device, timed, arena, &err));
-    ck_assert_double_eq_tol(price_of(rotation).seconds, there_s * 132 * 1.98 / (108 * 1.41), 1e-9);
-    ck_assert_double_eq(price_of(activation).seconds, activation_s);
-    ck_assert_double_eq(price_of(norm).seconds, norm_s);
-    ck_assert_int_eq(price_of(rotation).ground, DL_GROUND_MODELLED);
-    json_decref(timed.value);
-}
-END_TEST
-
-/* So it is on every other chip: with more units than the H200, and with memory of a fifth of its rate. */
-START_TEST(no_chip_does_kernels_of_pytorch_in_fewer_clocks)
-{
-    static const struct {
-        const char *name;
-        double clocks_per_s;
-    } chips[] = {{"a100-40", 108 * 1.41e9}, {"b200", 148 * 1.98e9}, {"gh200", 132 * 1.98e9}, {"v100-32", 80 * 1.53e9}};
-    struct dl_kernel rotation = moving(5.4e8);
-    rotation.name = "rotary_parts";
-    open_device("h200");
-    const double clocks = dl_price(&device, &rotation, DL_FP16).seconds * 132 * 1.98e9;
-    struct dl_json timed = dl_json_shared(doc);
-    for (size_t i = 0; i < DL_COUNT(chips); i++) {
-        open_device(chips[i].name);
-        ck_assert(!dl_device_take_instructions(&device, timed, arena, &err));
-        const double here_s = dl_price(&device, &rotation, DL_FP16).seconds; /* which all of them have */
-        ck_assert_double_ge(here_s * chips[i].clocks_per_s, (1 - 1e-9) * clocks);
-    }
-    json_decref(timed.value);
-}
-END_TEST
-
-/* Which then tells nothing that they do not. */
-START_TEST(own_times_are_in_the_place_of_clocks_of_another_device)
-{
-    open_device("a100-80");
-    ck_assert_str_eq(device.instructions_as, "h200");
-    change_device("measured=[" TABLE("gemm", SHAPE, "[[1024, 2048, 512, 1e-3]]") "]");
-    ck_assert_ptr_null(device.instructions_as);
-}
-END_TEST
-
-/* Not those that memory bounds on the H200, where that of others is faster. */
-START_TEST(faster_memory_helps_kernels_that_it_bounds)
-{
-    static const char *const names[] = {"swiglu_parts", "foreach_adam"};
-    open_device("h200");
-    struct dl_json timed = dl_json_shared(doc);
-    open_device("b200");
-    ck_assert(!dl_device_take_instructions(&device, timed, arena, &err));
-    for (size_t i = 0; i < DL_COUNT(names); i++) {
-        struct dl_kernel k = moving(4.5e8);
-        k.name = names[i];
-        ck_assert_double_eq(price_of(k).seconds, model_s(k));
-    }
-    json_decref(timed.value);
-}
-END_TEST
-
 /* Of the tables only those that are used are read, each at its place, and only they are left to be told by. */
 START_TEST(the_chip_of_another_device_has_attention_but_no_products)
 {
@@ -443,10 +372,6 @@ static void add(TCase *tests)
     tcase_add_test(tests, points_whose_rows_begin_alike_count_more);
     tcase_add_test(tests, convolutions_are_told_apart_by_their_windows);
     tcase_add_test(tests, convolutions_may_be_as_those_of_another_device);
-    tcase_add_test(tests, kernels_of_pytorch_take_as_many_clocks_as_on_another_device);
-    tcase_add_test(tests, no_chip_does_kernels_of_pytorch_in_fewer_clocks);
-    tcase_add_test(tests, own_times_are_in_the_place_of_clocks_of_another_device);
-    tcase_add_test(tests, faster_memory_helps_kernels_that_it_bounds);
     tcase_add_test(tests, the_chip_of_another_device_has_attention_but_no_products);
     tcase_add_test(tests, tables_without_windows_hold_for_all_convolutions);
     tcase_add_test(tests, memory_bound_kernels_grow_with_their_bytes);
