@@ -1,10 +1,13 @@
 /* training_runs.h - training steps for tests: everything up to the programs in this process, where a test can look at
  * it, and the simulation in a child, because SimGrid allows only one simulation a process.
  *
- * Every input is a text that begins with { (written with ' for ") or the name of a shipped file. */
+ * Every input is a text that begins with { (written with ' for ") or the name of a shipped file. The devices of shipped
+ * systems are equally fast here. */
 #ifndef DL_TESTS_TRAINING_RUNS_H
 #define DL_TESTS_TRAINING_RUNS_H
 
+#include "sim/core/files.h"
+#include "sim/core/inherit.h"
 #include "sim/core/random.h"
 #include "sim/session/pool.h"
 #include "sim/session/session.h"
@@ -65,6 +68,20 @@ static inline struct dl_input training_input(const char *input, struct dl_arena 
     return (struct dl_input){.name = "test.json", .text = training_text(input, arena)};
 }
 
+/* Whether it is a shipped system that says how its devices differ. */
+static inline bool training_differs(const char *system, struct dl_arena *arena)
+{
+    const char *path;
+    struct dl_json doc = {0};
+    struct dl_error err = {0};
+    const bool is_read =
+        *system != '{' && !dl_find_file("topologies/systems", "topology", system, arena, &path, &err) &&
+        !dl_json_load(path, arena, &doc, &err) && !dl_json_inherit(doc, "topologies/systems", "topology", arena, &err);
+    const bool differs = is_read && json_object_get(doc.value, "variability");
+    json_decref(doc.value);
+    return differs;
+}
+
 /* A refusal is in s->err. Close it in any case. */
 static inline enum dl_status training_open(struct dl_session *s, const struct training_inputs *in)
 {
@@ -76,7 +93,8 @@ static inline enum dl_status training_open(struct dl_session *s, const struct tr
                                          .device = training_input(in->device, texts),
                                          .transport = in->transport,
                                          .most = in->most};
-    if (in->set) request.set = (struct dl_texts){{training_text(in->set, texts)}, 1};
+    if (training_differs(in->system, texts)) request.set.items[request.set.n++] = "-topo.variability";
+    if (in->set) request.set.items[request.set.n++] = training_text(in->set, texts);
     dl_session_open(s, &request);
     for (uint32_t i = s->lowered.n_positions; i-- > 0;) /* so that tests see every instruction */
         for (int kind = 0; kind < DL_N_TEMPLATES; kind++) dl_template_unfold(&s->lowered.positions[i].items[kind]);

@@ -31,7 +31,7 @@ enum dl_status dl_variability_read(struct dl_json object, struct dl_variability 
     if ((out->slow_node_fraction > 0) != (out->slow_node_slowdown > 1))
         return dl_fail(err, DL_KEY, object.where,
                        "slow_node_fraction and slow_node_slowdown go together: how many nodes, and how slow");
-    if (!dl_variability_is_given(out))
+    if (!json_object_get(object.value, "spread_fraction") && !json_object_get(object.value, "slow_node_fraction"))
         return dl_fail(err, DL_KEY, object.where, "must say what differs: spread_fraction or slow_node_fraction");
     return DL_OK;
 }

@@ -22,8 +22,12 @@ static struct answer run_model(const char *model, const char *stack, const char 
                                const char *also)
 {
     struct dl_session s;
-    const struct analytic_run r = {
-        .topo = "p5", .workload = model, .software = "nanotron", .head = head, .stack = stack, .set = {set, also}};
+    const struct analytic_run r = {.topo = "p5",
+                                   .workload = model,
+                                   .software = "nanotron",
+                                   .head = head,
+                                   .stack = stack,
+                                   .set = {"-topo.variability", set, also}};
     ck_assert_msg(analytic_run(&r, arena, &s), "%s", s.err.text);
     struct answer a = {.step_s = s.report.result.step_s,
                        .parameters = dl_model_parameters(&s.model),
@@ -191,19 +195,6 @@ START_TEST(shapes_of_parts_are_messages_that_the_host_waits_for)
 }
 END_TEST
 
-START_TEST(copies_of_gradients_take_memory)
-{
-    const struct answer none =
-                            run(DATA, HEAD("8"), "software.backward_gradient_bytes=2", "software.bucket_copy_bytes=0"),
-                        copied =
-                            run(DATA, HEAD("8"), "software.backward_gradient_bytes=2", "software.bucket_copy_bytes=2"),
-                        alone =
-                            run(DATA, HEAD("1"), "software.backward_gradient_bytes=2", "software.bucket_copy_bytes=2");
-    ck_assert_double_eq_tol(copied.peak - none.peak, 2 * none.parameters, 1);
-    ck_assert_double_eq_tol(alone.peak, copied.peak, 1); /* buckets are made for one replica, too */
-}
-END_TEST
-
 /* A device that has room for the peak and no byte more. */
 START_TEST(what_is_beside_the_peak_must_fit_too)
 {
@@ -264,7 +255,6 @@ int main(void)
     tcase_add_test(tests, sends_are_several_messages);
     tcase_add_test(tests, outputs_sent_in_parts_are_gathered_again);
     tcase_add_test(tests, shapes_of_parts_are_messages_that_the_host_waits_for);
-    tcase_add_test(tests, copies_of_gradients_take_memory);
     tcase_add_test(tests, what_is_beside_the_peak_must_fit_too);
     tcase_add_test(tests, launches_of_an_optimizer_that_waits_are_seen);
     suite_add_tcase(suite, tests);

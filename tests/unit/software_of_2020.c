@@ -15,7 +15,8 @@ static double step_s(const char *software, int devices)
                                    .workload = "gpt2-125m",
                                    .software = software,
                                    .head = head,
-                                   .stack = "{\"name\":\"data\"}"};
+                                   .stack = "{\"name\":\"data\"}",
+                                   .set = {"-topo.variability"}};
     struct dl_session s;
     ck_assert_msg(analytic_run(&r, arena, &s), "%s", s.err.text);
     const double seconds = s.report.result.step_s;
