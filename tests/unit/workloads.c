@@ -4,10 +4,11 @@
 /* GPT, against the formulas of Narayanan et al. 2021 and Korthikanti et al. 2022. */
 
 static const char *const gpts[] = {
-    "gpt-1.7b",           "gpt-3.6b",    "gpt-7.5b",       "gpt-18.4b",      "gpt-39.1b", "gpt-76.1b",  "gpt-145.6b",
-    "gpt-310.1b",         "gpt-529.6b",  "gpt-1008b",      "gpt-22b",        "gpt-175b",  "gpt-530b",   "gpt-1t",
-    "gpt-1t-korthikanti", "mt-nlg-530b", "gpt2-125m",      "gpt2-355m",      "gpt2-774m", "gpt2-1.5b",  "gpt3-2.7b",
-    "gpt3-6.7b",          "gpt-28.3b",   "megascale-175b", "deepspeed-175b", "axonn-40b", "axonn-160b",
+    "gpt-1.7b",       "gpt-3.6b",       "gpt-7.5b",           "gpt-18.4b",   "gpt-39.1b", "gpt-76.1b",
+    "gpt-145.6b",     "gpt-310.1b",     "gpt-529.6b",         "gpt-1008b",   "gpt-22b",   "gpt-175b",
+    "gpt-530b",       "gpt-1t",         "gpt-1t-korthikanti", "mt-nlg-530b", "gpt2-125m", "gpt2-355m",
+    "gpt2-774m",      "gpt2-1.5b",      "gpt3-2.7b",          "gpt3-6.7b",   "gpt-28.3b", "megascale-175b",
+    "megascale-530b", "deepspeed-175b", "axonn-40b",          "axonn-160b",
 };
 
 START_TEST(gpt_has_the_parameters_of_the_formula)
@@ -16,7 +17,8 @@ START_TEST(gpt_has_the_parameters_of_the_formula)
     const double l = number("layers"), h = number("hidden"), v = number("vocab"), s = number("seq");
     const double formula = 12 * l * h * h * (1 + 13 / (12 * h) + (v + s) / (12 * l * h)); /* SC21 eq. 2 */
     const double final_norm = 2 * h;                                                      /* which it leaves out */
-    ck_assert_close(dl_model_parameters(&model), formula + final_norm);
+    const double shared_norms = number("parallel_norms") == 1 ? l * 2 * h : 0;
+    ck_assert_close(dl_model_parameters(&model), formula + final_norm - shared_norms);
 }
 END_TEST
 
@@ -39,16 +41,17 @@ START_TEST(gpt_saves_the_bytes_of_the_formulas)
     open_shipped(gpts[_i], b, "unfused");
     const double s = number("seq"), h = number("hidden"), a = number("heads"), v = number("vocab");
     const struct dl_saved *const block = &model.layers[1].saved;
-    ck_assert_close(saved_bytes(block), s * b * h * (34 + 5 * a * s / h)); /* eq. 1 */
+    const double shared = number("parallel_norms") == 1 ? 4 : 0; /* one norm, and what it gives to both halves */
+    ck_assert_close(saved_bytes(block), s * b * h * (34 - shared + 5 * a * s / h)); /* eq. 1 */
     const double t = 8;
     ck_assert_close(block->outside_bytes + block->inside_bytes / t + block->scores_bytes / t,
-                    s * b * h * (10 + 24 / t + 5 * a * s / (h * t))); /* eq. 2 */
+                    s * b * h * (10 - shared + 24 / t + 5 * a * s / (h * t))); /* eq. 2 */
     ck_assert_close(block->input_bytes, 2 * s * b * h);
     ck_assert_close(saved_bytes(&model.layers[0].saved), s * b * h); /* section 4.3 */
     ck_assert_close(saved_bytes(&model.layers[model.n_layers - 1].saved), 4 * s * b * h * (1 + v / h));
 
     open_shipped(gpts[_i], b, "flash");
-    ck_assert_close(saved_bytes(&model.layers[1].saved), 34 * s * b * h);
+    ck_assert_close(saved_bytes(&model.layers[1].saved), (34 - shared) * s * b * h);
     ck_assert_double_eq(model.layers[1].saved.scores_bytes, 0);
 }
 END_TEST
@@ -212,6 +215,7 @@ static const struct {
     {"bloomberggpt-50b", 50.6e9, 0.002},
     {"gpt-28.3b", 28.3e9, 0.005},
     {"megascale-175b", 175e9, 0.005},
+    {"megascale-530b", 530e9, 0.005},
     {"axonn-40b", 40e9, 0.03},
     {"axonn-160b", 160e9, 0.05},
     {"maxtext-32b", 32e9, 0.02},
