@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "strategies/choices.h"
+#include "strategies/layer_memory.h"
 #include "strategies/strategies.h"
 
 static const char *const whens[] = {"end", "micro", NULL}; /* as enum dl_when */
@@ -39,10 +40,14 @@ static const struct dl_field fields[] = {
      "devices of a parameter server, beside those that train; 1 if absent"},
 };
 
-/* Parameters whose gradients are there but not yet on their way: of all replicas, and of experts. Empty after a pass.
- */
+/* Parameters whose gradients are there but not yet on their way, and the tensors that these are. */
+struct waiting {
+    double parameters, n_tensors;
+};
+
+/* Of all replicas, and of experts. Empty after a pass. */
 struct state {
-    double waiting[2];
+    struct waiting waiting[2];
 };
 
 static bool has_servers(const struct options *o)
@@ -94,11 +99,11 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
 }
 
 /* One after the other with the rest of the work, whose memory it shares. Stage 3 of ZeRO has no buckets. */
-static enum dl_status fill_bucket(double bytes, struct dl_stack *below, struct dl_error *err)
+static enum dl_status fill_bucket(double bytes, double n_tensors, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const double moves = s->software->bucket_moves;
-    return moves > 0 && s->zero_stage < 3 ? dl_emit_pass(below, "bucket", moves * bytes, DL_GRADIENT, err) : DL_OK;
+    const double moved = s->zero_stage < 3 ? s->software->bucket_moves * bytes : 0;
+    return moved > 0 ? dl_emit_pass_of(below, "bucket", moved, n_tensors, DL_GRADIENT, err) : DL_OK;
 }
 
 /* What an event asks for. Where ZeRO keeps shards, gradients are scattered before the end, in stage 3 by zero itself;
@@ -116,7 +121,7 @@ static struct due due_of(const struct options *o, const struct dl_event *ev, con
                         .sum = in_every_micro || (o->overlap && is_last)};
 }
 
-static enum dl_status sum(const struct options *o, bool of_experts, double parameters, struct due due,
+static enum dl_status sum(const struct options *o, bool of_experts, struct waiting all, struct due due,
                           struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
@@ -125,27 +130,35 @@ static enum dl_status sum(const struct options *o, bool of_experts, double param
                                 .cause = DL_CAUSE_DATA,
                                 .op = DL_ALLREDUCE,
                                 .members = dl_holders(s, of_experts),
-                                .bytes = parameters * dl_gradient_bytes(s),
+                                .bytes = all.parameters * dl_gradient_bytes(s),
                                 .algorithm = o->exchange == DL_SUM_ALLREDUCE ? NULL : exchanges[o->exchange],
                                 .async = o->overlap,
                                 .handle = DL_EVERY_CALL}; /* nobody waits for it alone */
     struct dl_event scatter = exchange;
     scatter.op = DL_REDUCESCATTER;
-    if (parameters <= 0 || dl_copies(s, of_experts) == 1) return DL_OK;
-    if ((due.scatter || !scatters(s)) && fill_bucket(exchange.bytes, below, err)) return err->status;
+    if (all.parameters <= 0 || dl_copies(s, of_experts) == 1) return DL_OK;
+    if ((due.scatter || !scatters(s)) && fill_bucket(exchange.bytes, all.n_tensors, below, err)) return err->status;
     if (due.scatter && dl_emit(below, &scatter, err)) return err->status;
     return due.sum ? dl_emit(below, &exchange, err) : DL_OK;
 }
 
 /* Where nothing overlaps buckets only limit what goes at once. */
-static enum dl_status sum_in_parts(const struct options *o, bool of_experts, double parameters, struct dl_stack *below,
+static enum dl_status sum_in_parts(const struct options *o, bool of_experts, struct waiting all, struct dl_stack *below,
                                    struct dl_error *err)
 {
-    const double bytes = parameters * dl_gradient_bytes(dl_stack_setting(below));
+    const double bytes = all.parameters * dl_gradient_bytes(dl_stack_setting(below));
     const double n = o->bucket_bytes > 0 ? ceil(bytes / o->bucket_bytes) : 1;
+    const struct waiting part = {all.parameters / n, all.n_tensors / n};
     for (double i = 0; i < n; i++)
-        if (sum(o, of_experts, parameters / n, (struct due){.sum = true}, below, err)) return err->status;
+        if (sum(o, of_experts, part, (struct due){.sum = true}, below, err)) return err->status;
     return DL_OK;
+}
+
+/* In the set that dl_parameters_in has their parameters in. */
+static double tensors_in(const struct dl_setting *s, double all, double of_experts, bool expert_set)
+{
+    const double apart = dl_expert_parts(s) > 1 ? of_experts : 0;
+    return expert_set ? apart : all - apart;
 }
 
 /* A bucket is full with the layer that reaches its size (as PyTorch's and Megatron's), or with the last one. Shards are
@@ -155,15 +168,16 @@ static enum dl_status add_layer(const struct options *o, const struct dl_event *
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const struct due due = due_of(o, ev, s);
-    double *const waiting = &((struct state *)dl_stack_state(below))->waiting[of_experts];
-    *waiting += dl_parameters_in(ev, s, of_experts);
-    const bool last = !ev->n_after, full = *waiting * dl_gradient_bytes(s) >= o->bucket_bytes;
+    struct waiting *const waiting = &((struct state *)dl_stack_state(below))->waiting[of_experts];
+    waiting->parameters += dl_parameters_in(ev, s, of_experts);
+    waiting->n_tensors += tensors_in(s, ev->layer->n_tensors, dl_layer_expert_tensors(ev->layer), of_experts);
+    const bool last = !ev->n_after, full = waiting->parameters * dl_gradient_bytes(s) >= o->bucket_bytes;
     const bool goes_at_once = o->overlap || due.scatter;
     if (!(last || (full && goes_at_once))) return DL_OK;
-    const double parameters = *waiting;
-    *waiting = 0;
-    if (goes_at_once) return sum(o, of_experts, parameters, due, below, err);
-    return sum_in_parts(o, of_experts, parameters, below, err);
+    const struct waiting all = *waiting;
+    *waiting = (struct waiting){0};
+    if (goes_at_once) return sum(o, of_experts, all, due, below, err);
+    return sum_in_parts(o, of_experts, all, below, err);
 }
 
 static enum dl_status end_step(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
@@ -171,24 +185,24 @@ static enum dl_status end_step(const struct options *o, const struct dl_event *e
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     if (o->overlap) return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = DL_EVERY_CALL}, err);
-    for (int set = 0; set < 2 && o->when != DL_WHEN_MICRO; set++)
-        if (sum_in_parts(o, set, dl_parameters_in(ev, s, set), below, err)) return err->status;
+    for (int set = 0; set < 2 && o->when != DL_WHEN_MICRO; set++) {
+        const struct waiting all = {dl_parameters_in(ev, s, set),
+                                    tensors_in(s, ev->n_tensors, ev->n_expert_tensors, set)};
+        if (sum_in_parts(o, set, all, below, err)) return err->status;
+    }
     return DL_OK;
 }
 
-static bool is_held(const struct dl_event *ev, const struct dl_setting *s)
-{
-    return ev->pass == DL_HOLD && ev->tensor == DL_TENSOR_PARAMETERS && !s->zero_stage;
-}
-
-/* Buckets that are no views of the gradients themselves. */
+/* Buckets that are no views of the gradients themselves, as wide as a backward makes these. */
 static enum dl_status copy_gradients(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
+    const double made_bytes = dl_gradient_copy_bytes(s);
     struct dl_event copies = *ev;
     copies.tensor = DL_TENSOR_BUCKETS;
-    copies.parameter_bytes = s->software->bucket_copy_bytes;
-    return copies.parameter_bytes > 0 ? dl_emit(below, &copies, err) : DL_OK;
+    copies.parameter_bytes = made_bytes > 0 ? made_bytes : dl_gradient_bytes(s);
+    if (dl_copies(s, true) == 1 && s->software->bucket_copies != DL_BUCKET_COPIES_ALWAYS) copies.parameters_expert = 0;
+    return dl_emit(below, &copies, err);
 }
 
 /* What else frees gradients does so by the same buckets. */
@@ -202,6 +216,16 @@ static enum dl_status pass_on(const struct options *o, const struct dl_event *ev
 }
 
 static bool has_to_sum(const struct dl_setting *s) { return !s->sums_on_the_way && dl_copies(s, false) > 1; }
+
+/* Once for all parameters that a rank holds. */
+static bool has_bucket_copies(const struct dl_event *ev, const struct dl_setting *s)
+{
+    const enum dl_bucket_copies of = s->software->bucket_copies;
+    const bool has = of == DL_BUCKET_COPIES_ALWAYS
+                         ? s->zero_stage == 0
+                         : of == DL_BUCKET_COPIES_OF_REPLICAS && s->zero_stage < 2 && has_to_sum(s);
+    return has && ev->pass == DL_HOLD && ev->tensor == DL_TENSOR_PARAMETERS;
+}
 
 /* After this layer. */
 static bool sums_layer(const struct options *o, const struct dl_event *layer, const struct dl_setting *s)
@@ -223,7 +247,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     const struct dl_setting *const s = dl_stack_setting(below);
     if (pass_on(o, ev, below, err)) return err->status;
     switch (ev->kind) {
-    case DL_EV_ALLOC: return is_held(ev, s) ? copy_gradients(ev, below, err) : DL_OK;
+    case DL_EV_ALLOC: return has_bucket_copies(ev, s) ? copy_gradients(ev, below, err) : DL_OK;
     case DL_EV_GRADIENT: return has_to_sum(s) ? end_step(o, ev, below, err) : DL_OK;
     case DL_EV_LAYER_DONE: return sums_layer(o, ev, s) ? add_both(o, ev, below, err) : DL_OK;
     default: return DL_OK;

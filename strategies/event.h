@@ -105,8 +105,9 @@ struct dl_event {
     uint32_t handle;           /* COLLECTIVE, WAIT: chosen by the strategy, the same for both */
     /* GRADIENT, UPDATE, LAYER_DONE: those that tensor parallelism divides, and not; those of experts it divides too. */
     double parameters_inside, parameters_outside, parameters_expert;
-    double n_tensors; /* UPDATE: that these are */
-    double n_vectors; /* UPDATE: of blocks, and all that they have */
+    double n_tensors;        /* GRADIENT, UPDATE: that these are. COMPUTE: that its elements are, if not of one */
+    double n_expert_tensors; /* GRADIENT: of them, those of experts */
+    double n_vectors;        /* UPDATE: of blocks, and all that they have */
     double vector_parameters;
     enum dl_tensor_kind tensor; /* ALLOC, FREE */
     /* ALLOC: activations of the micro-batch that tensor parallelism divides, and not; bytes for each of the parameters
@@ -138,6 +139,8 @@ double dl_layer_held(const struct dl_setting *setting, const struct dl_layer *la
 /* Those of a layer that are trained, whole; trained and frozen. */
 double dl_layer_trained(const struct dl_setting *setting, const struct dl_layer *layer);
 struct dl_on_rank dl_layer_trained_on_rank(const struct dl_setting *setting, const struct dl_layer *layer);
+/* Of its tensors, those of experts: one for all experts of a rank where these have the same product. */
+double dl_layer_expert_tensors(const struct dl_layer *layer);
 struct dl_on_rank dl_layer_on_rank(const struct dl_setting *setting, const struct dl_layer *layer);
 
 /* What is below a filter: the next one, or at the end the program being built. */
@@ -163,8 +166,11 @@ enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, 
 enum dl_status dl_emit_kept(struct dl_stack *below, const struct dl_work *work, const struct dl_event *at,
                             struct dl_error *err);
 
-/* A kernel that only moves bytes of memory, for an exchange of gradients or parameters. */
+/* A kernel that only moves bytes of memory, for an exchange of gradients or parameters. Or a kernel for each of so many
+ * tensors, where a rule of the software says what one takes. */
 enum dl_status dl_emit_pass(struct dl_stack *below, const char *name, double bytes, enum dl_pass pass,
                             struct dl_error *err);
+enum dl_status dl_emit_pass_of(struct dl_stack *below, const char *name, double bytes, double n_tensors,
+                               enum dl_pass pass, struct dl_error *err);
 
 #endif

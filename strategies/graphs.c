@@ -17,13 +17,16 @@ static const struct dl_field fields[] = {
      "without the batch before them and the optimizer after them"},
 };
 
+/* The graph of a layer ends with its gradients, which are added to others outside of it. */
+static bool is_of_autograd(const struct dl_event *ev) { return ev->n_tensors > 0; }
+
 /* Where layers are replayed, what the step does after them is launched. */
 static bool is_in_layer_graph(const struct dl_event *ev, const struct dl_setting *s)
 {
     const bool of_layer = ev->pass == DL_FORWARD || ev->pass == DL_BACKWARD || ev->pass == DL_RECOMPUTE;
     switch (ev->kind) {
     case DL_EV_LAYER: return true;
-    case DL_EV_COMPUTE: return of_layer && !dl_kernel_is_of_experts(&ev->kernel);
+    case DL_EV_COMPUTE: return of_layer && !dl_kernel_is_of_experts(&ev->kernel) && !is_of_autograd(ev);
     case DL_EV_COLLECTIVE: return of_layer && ev->members.digits != dl_along_experts(s);
     default: return false;
     }

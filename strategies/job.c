@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "strategies/gradient_sums.h"
 #include "strategies/job_counts.h"
 
 struct options {
@@ -98,10 +99,11 @@ void dl_job_suit(struct dl_job *job, const struct dl_software *software, const s
         s->zero_stage = 3;
         s->exchanges_beside_work = s->sums_beside_work = true;
     }
-    s->last_backward_differs |= /* it alone scatters gradients */
-        dl_accumulated(s) == DL_ACCUMULATES_CHUNK || (s->zero_stage == 3 && !dl_keeps_shards(s));
     if (!s->optimizer) use_optimizer(s, is_language_model ? adam : momentum);
     s->is_pure = software->pure == DL_PURE_ALL || (software->pure == DL_PURE_LANGUAGE_MODELS && is_language_model);
+    s->last_backward_differs |= /* it alone scatters gradients, or adds none */
+        dl_accumulated(s) == DL_ACCUMULATES_CHUNK || (s->zero_stage == 3 && !dl_keeps_shards(s)) ||
+        dl_sums_gradients_apart(s);
 }
 
 void dl_job_suit_machine(struct dl_job *job, const struct dl_device *device, const struct dl_topology *topology)

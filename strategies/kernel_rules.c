@@ -18,9 +18,10 @@ static const struct dl_field fields[] = {
     {"operation", DL_TEXT, AT(operation), 0, 0, false, NULL, "gemm, attention, layernorm, ..., or one kernel: qkv"},
     {"pass", DL_CHOICE, AT(pass), 0, 0, true, passes, "which pass; all if absent"},
     {"launches", DL_NUMBER, AT(launches), 0, 1000, false, NULL,
-     "kernel launches of the host, where calls that launch nothing count by their time; of an optimizer per tensor"},
+     "kernel launches of the host, where calls that launch nothing count by their time; of an optimizer, gradient_sum "
+     "and bucket per tensor"},
     {"tensor_s", DL_NUMBER, AT(tensor_s), 0, 1, true, NULL,
-     "of an optimizer: device time per tensor, beside what it moves; 0 if absent"},
+     "of an optimizer, gradient_sum and bucket: device time per tensor, beside what they move; 0 if absent"},
     {"moves", DL_NUMBER, AT(moves), 0, 1000, true, NULL, "elements moved, over those of the workload; 1 if absent"},
     {"wide", DL_BOOL, AT(is_wide), 0, 0, true, NULL, "computed in fp32, with fp32 elements; false if absent"},
     {"as", DL_TEXT, AT(as), 0, 0, true, NULL,

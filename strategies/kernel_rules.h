@@ -11,8 +11,8 @@
 struct dl_kernel_rule {
     const char *operation;
     int64_t pass;           /* enum dl_kernel_pass, or DL_EVERY_PASS */
-    double launches;        /* of an optimizer: for each tensor of parameters */
-    double tensor_s;        /* of the device, for each tensor of parameters that an optimizer goes through */
+    double launches;        /* of an optimizer, gradient_sum and bucket: for each tensor */
+    double tensor_s;        /* of the device, for each tensor that these go through */
     double moves;           /* elements, over those that the workload counts; 0: it is part of another kernel */
     bool is_wide;           /* these are of fp32 */
     const char *as;         /* a kernel that is bound by memory: as which the device does it; NULL: as what it is */
@@ -89,7 +89,7 @@ struct dl_numbers {
 const struct dl_kernel_rule *dl_kernel_rule_for(const struct dl_kernel_rules *rules, const struct dl_kernel *k,
                                                 struct dl_numbers numbers);
 
-/* On a rank with so many experts of a layer; of an optimizer for each tensor of parameters. */
+/* On a rank with so many experts of a layer; of an optimizer, gradient_sum and bucket for each tensor. */
 double dl_kernel_launches(const struct dl_kernel_rule *rule, double experts);
 
 /* What the framework does instead of k, which is bound by memory or by its own instructions, on a rank with so many

@@ -76,6 +76,7 @@ static void add_parameters(const struct dl_layer *layers, const struct dl_positi
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
         sum->parameters_inside += layers[i].parameters_inside;
         sum->n_tensors += layers[i].n_tensors;
+        sum->n_expert_tensors += dl_layer_expert_tensors(&layers[i]);
         dl_modules_count_vectors(&layers[i], &sum->n_vectors, &sum->vector_parameters);
         sum->parameters_outside += layers[i].parameters_outside;
         sum->parameters_expert += layers[i].expert_parameters;

@@ -1,5 +1,6 @@
 #include "strategies/lower_layers.h"
 
+#include "strategies/gradient_sums.h"
 #include "strategies/layer_memory.h"
 #include "strategies/layer_records.h"
 
@@ -43,6 +44,8 @@ static enum dl_status emit_layer(const struct dl_sink *s, enum dl_pass pass, con
     for (size_t i = 0; i < n; i++)
         if (emit_work(top, &begins, &work[i], err)) return err->status;
     if (dl_emit_left(top, &begins, err)) return err->status;
+    const bool is_summed = !forward && !at->last_micro && dl_sums_gradients_apart(&s->request->job->setting);
+    if (is_summed && dl_emit_gradient_sum(top, layer, err)) return err->status;
     ev.kind = DL_EV_LAYER_DONE;
     ev.last_micro = at->last_micro;
     ev.parameters_inside = layer->parameters_inside;

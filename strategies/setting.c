@@ -136,6 +136,16 @@ double dl_layer_trained(const struct dl_setting *s, const struct dl_layer *layer
     return dl_held(s, dl_layer_trained_on_rank(s, layer), false);
 }
 
+double dl_layer_expert_tensors(const struct dl_layer *layer)
+{
+    double n = 0;
+    for (size_t i = 0; i < layer->n_forward && layer->expert_parameters > 0; i++) {
+        const struct dl_kernel *const k = &layer->forward[i].kernel;
+        n += dl_kernel_is_linear(k) && dl_kernel_is_of_experts(k);
+    }
+    return n;
+}
+
 /* ---- sends ---- */
 
 static bool sends_in_batches(const struct dl_setting *s)

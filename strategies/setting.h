@@ -112,7 +112,8 @@ struct dl_setting {
     uint32_t secondary_ways;         /* of these, those that share a second copy of parameters; 0: there is none */
     bool packs_gradients;            /* quantises what it scatters */
     bool first_forward_differs;      /* that of a step: what it gathers is kept nearer */
-    bool last_backward_differs;      /* that of a step: gradients go layer by layer, or are waited for, in it alone */
+    bool last_backward_differs;      /* that of a step: gradients go layer by layer, or are waited for, in it
+                                        alone, or are added to others in all but it */
     bool exchanges_beside_work;      /* of gradients or parameters: some go on while ranks work */
     bool sums_beside_work;           /* those of gradients do */
     double bucket_bytes;             /* of gradients that are summed together; 0: as `data` does if it is absent */

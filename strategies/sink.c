@@ -56,7 +56,7 @@ static void add_drain(struct dl_template *into)
     dl_template_add(into, &(struct dl_instruction){.kind = DL_DRAIN, .name = "drain"});
 }
 
-/* How long the kernel keeps the device busy. An update that is many launches begins with the first of them. */
+/* How long the kernel keeps the device busy. What is many launches begins with the first of them. */
 static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
 {
     const struct dl_software *const software = s->request->job->setting.software;

@@ -9,12 +9,14 @@ static const char *const sends[] = {"asynchronous", "batched", "blocking", NULL}
 static const char *const accumulates[] = {"shards", "chunk", "whole", "whole_in_pipeline",
                                           NULL}; /* as enum dl_accumulates */
 
+static const char *const bucket_copies[] = {"none", "replicas", "always", NULL}; /* as enum dl_bucket_copies */
+
 const char *const dl_dispatches[] = {"to_experts", "to_nodes", NULL}; /* as enum dl_dispatch */
 
 /* What is read goes to where it is needed; only what has another form there has a place of its own. */
 struct options {
     struct dl_software is;
-    int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
+    int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, bucket_copies, zero_in_pipeline;
     bool dropout;
     struct dl_json kernels, operands, lacks, schedules;
 };
@@ -303,8 +305,9 @@ static const struct dl_field fields[] = {
     {"backward_gradients_stay", DL_BOOL, offsetof(struct options, is.backward_gradients_stay), 0, 0, true, NULL,
      "these are freed where the next backward begins, so that they are beside what forwards keep; else when their "
      "backward is over; false if absent"},
-    {"bucket_copy_bytes", DL_NUMBER, offsetof(struct options, is.bucket_copy_bytes), 0, 8, true, NULL,
-     "per parameter, of buckets that these are copied into without ZeRO; 0 if absent"},
+    {"bucket_copies", DL_CHOICE, offsetof(struct options, bucket_copies), 0, 0, true, bucket_copies,
+     "whether buckets that stay have a copy of all gradients: not, where replicas sum these whole, or always without "
+     "ZeRO, with one replica too; as wide as a backward makes them; none if absent"},
 };
 
 const struct dl_field *dl_software_fields(size_t *n_fields)
@@ -332,6 +335,7 @@ static struct dl_software finished(const struct options *o)
     struct dl_software is = o->is;
     is.pure = (enum dl_pure)o->pure;
     is.accumulates = (enum dl_accumulates)o->accumulates;
+    is.bucket_copies = (enum dl_bucket_copies)o->bucket_copies;
     is.zero_in_pipeline = (uint32_t)o->zero_in_pipeline;
     is.dispatch = (enum dl_dispatch)o->dispatch;
     is.gathers_ahead = (uint32_t)o->gathers_ahead;

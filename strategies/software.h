@@ -11,6 +11,10 @@
 /* Which models are held in the precision of their products, optimizer and all; others keep parameters in fp32. */
 enum dl_pure { DL_PURE_NONE, DL_PURE_LANGUAGE_MODELS, DL_PURE_ALL };
 
+/* Whether buckets are copies of gradients, and stay, as DistributedDataParallel has them where they are no views: of
+ * replicas, also where stage 1 of ZeRO divides the optimizer; or without ZeRO always, with one replica too. */
+enum dl_bucket_copies { DL_BUCKET_COPIES_NONE, DL_BUCKET_COPIES_OF_REPLICAS, DL_BUCKET_COPIES_ALWAYS };
+
 /* What accumulates over the micro-batches of a step in stages 2 and 3 of ZeRO. */
 enum dl_accumulates {
     DL_ACCUMULATES_SHARDS,           /* every micro-batch reduce-scatters its gradients */
@@ -112,36 +116,36 @@ struct dl_software {
     double pure_logit_workspace_bytes; /* the same of a model whose parameters are as narrow as its products */
     double backward_gradient_bytes;    /* per parameter, of gradients as a backward makes them, if others accumulate */
     bool backward_gradients_stay;      /* until the next backward begins; else they are freed when theirs is over */
-    double bucket_copy_bytes;          /* per parameter, of buckets that these are copied into, without ZeRO */
-    double outside_bytes;              /* of a device, beside the allocator: context, libraries, communicators */
-    double launch_queue;               /* launches that wait for a device at most; 0: what that holds is not counted */
-    double gather_launches;            /* of them, of an all-gather with the parts of the product beside it */
-    bool flat_gathers;                 /* in stage 1 of ZeRO: parameters, through flat buffers of parts and of all */
-    bool keeps_fragments;              /* the allocator cannot give back what it wastes */
-    double gemm_workspaces;            /* callers of the library of matrix products that keep memory for it */
-    double group_workspaces;           /* more of them where experts are, of streams that products are launched on */
-    double own_workspace_bytes;        /* of workspaces whose size does not depend on the device */
-    double deferred_head_gradients;    /* micro-batches whose weight gradients of the head wait, with their operands */
-    double pool_index_bytes;           /* of each result of a max pool, kept for backward */
-    double fragmentation_fraction;     /* what the allocator holds beyond what comes and goes, over that */
-    bool overlaps_tensor;              /* sums over tensor ranks in a backward go beside the gradient of weights */
-    bool evicts_slow_nodes;            /* it finds nodes that are slower than others, and runs without them */
-    bool step_barrier;                 /* no rank begins a step before all have ended the one before */
-    bool scatters_sends;               /* a pipeline send is split over the tensor ranks, not repeated by each */
-    bool gathers_outputs;              /* so are a stage's own outputs before its backward, of which it kept a part */
-    bool parts_have_shapes;            /* each is preceded by its shape, which the host copies to the device */
-    double part_moves;                 /* elements moved for each that is gathered of parts */
-    enum dl_sends sends;               /* of the pipeline */
-    double send_host_s;                /* of the host, for one pipeline send or receive */
-    double send_messages;              /* that it is, of which all but the last are small: shapes and types */
-    bool drains_at_sends;              /* the host waits for the device at every pipeline send and receive */
-    bool drains_at_receives;           /* at every receive, if not at sends */
-    bool batches_without_chunks;       /* it waits so, and sends are DL_SENDS_BATCHED, where a stage has one chunk */
-    bool drains_at_waits;              /* and where the device waits for an exchange among replicas */
-    bool drains_at_dispatch;           /* and where it must know how many tokens its experts get */
-    bool dispatches_by_maps;           /* ranks gather who sends what before it goes to nodes: see expert_dispatch.c */
-    bool drains_after_dispatch;        /* and again when those that went to nodes have come */
-    bool drains_at_end;                /* and at the end of a step, to read the loss or the gradient norm */
+    enum dl_bucket_copies bucket_copies;
+    double outside_bytes;           /* of a device, beside the allocator: context, libraries, communicators */
+    double launch_queue;            /* launches that wait for a device at most; 0: what that holds is not counted */
+    double gather_launches;         /* of them, of an all-gather with the parts of the product beside it */
+    bool flat_gathers;              /* in stage 1 of ZeRO: parameters, through flat buffers of parts and of all */
+    bool keeps_fragments;           /* the allocator cannot give back what it wastes */
+    double gemm_workspaces;         /* callers of the library of matrix products that keep memory for it */
+    double group_workspaces;        /* more of them where experts are, of streams that products are launched on */
+    double own_workspace_bytes;     /* of workspaces whose size does not depend on the device */
+    double deferred_head_gradients; /* micro-batches whose weight gradients of the head wait, with their operands */
+    double pool_index_bytes;        /* of each result of a max pool, kept for backward */
+    double fragmentation_fraction;  /* what the allocator holds beyond what comes and goes, over that */
+    bool overlaps_tensor;           /* sums over tensor ranks in a backward go beside the gradient of weights */
+    bool evicts_slow_nodes;         /* it finds nodes that are slower than others, and runs without them */
+    bool step_barrier;              /* no rank begins a step before all have ended the one before */
+    bool scatters_sends;            /* a pipeline send is split over the tensor ranks, not repeated by each */
+    bool gathers_outputs;           /* so are a stage's own outputs before its backward, of which it kept a part */
+    bool parts_have_shapes;         /* each is preceded by its shape, which the host copies to the device */
+    double part_moves;              /* elements moved for each that is gathered of parts */
+    enum dl_sends sends;            /* of the pipeline */
+    double send_host_s;             /* of the host, for one pipeline send or receive */
+    double send_messages;           /* that it is, of which all but the last are small: shapes and types */
+    bool drains_at_sends;           /* the host waits for the device at every pipeline send and receive */
+    bool drains_at_receives;        /* at every receive, if not at sends */
+    bool batches_without_chunks;    /* it waits so, and sends are DL_SENDS_BATCHED, where a stage has one chunk */
+    bool drains_at_waits;           /* and where the device waits for an exchange among replicas */
+    bool drains_at_dispatch;        /* and where it must know how many tokens its experts get */
+    bool dispatches_by_maps;        /* ranks gather who sends what before it goes to nodes: see expert_dispatch.c */
+    bool drains_after_dispatch;     /* and again when those that went to nodes have come */
+    bool drains_at_end;             /* and at the end of a step, to read the loss or the gradient norm */
 };
 
 enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, struct dl_software *out,

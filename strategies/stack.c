@@ -160,11 +160,18 @@ enum dl_status dl_emit_kept(struct dl_stack *below, const struct dl_work *work, 
 enum dl_status dl_emit_pass(struct dl_stack *below, const char *name, double bytes, enum dl_pass pass,
                             struct dl_error *err)
 {
+    return dl_emit_pass_of(below, name, bytes, 0, pass, err);
+}
+
+enum dl_status dl_emit_pass_of(struct dl_stack *below, const char *name, double bytes, double n_tensors,
+                               enum dl_pass pass, struct dl_error *err)
+{
     const double elements = bytes / dl_precision_bytes(below->setting->precision);
     const struct dl_event ev = {.kind = DL_EV_COMPUTE,
                                 .pass = pass,
                                 .cause = DL_CAUSE_DATA,
-                                .kernel = {.kind = DL_KERNEL_MEMORY, .name = name, .elements = elements}};
+                                .kernel = {.kind = DL_KERNEL_MEMORY, .name = name, .elements = elements},
+                                .n_tensors = n_tensors};
     return dl_emit(below, &ev, err);
 }
 

@@ -35,7 +35,7 @@ static const struct dl_operation operations[] = {
     {.name = "gated_norm", MEMORY, .is_function = true, .product_unit_s = 0.85e-6}, SCAN("samples_first", 3.2e-10), SCAN("sum_parts", 4.6e-10),
     PLAIN("top_k"), {.name = "permute", MEMORY, .copies_tokens = true}, {.name = "unpermute", MEMORY, .copies_tokens = true}, PLAIN("count_tokens"),
     ISSUED("rotary_parts"), PYTORCH("swiglu_parts"), ISSUED("rmsnorm_parts"), ISSUED("repeat"),
-    PLAIN("cast"), ISSUED("widen"), ISSUED("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),
+    PLAIN("cast"), ISSUED("widen"), ISSUED("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"), PLAIN("gradient_sum"),
     UPDATE("sgd"), UPDATE("momentum"), UPDATE("adam"), UPDATE("lamb"),
     {.name = "foreach_adam", MEMORY, .is_pytorchs = true, .is_update = true, .stands_apart = true, .like = "adam"},
     PLAIN("quantize"), PLAIN("dequantize"), PLAIN("one_bit"), PLAIN("one_bit_decode"), PLAIN("topk"), PLAIN("unpack"),

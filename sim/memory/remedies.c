@@ -64,8 +64,8 @@ static void lower_and_count(const struct search *s, struct dl_job *job, struct d
     if (!dl_place_with_servers(estimator->topology, r->placement, r->seed, places, device_of_rank, err) &&
         !dl_workload_read(r->workload, job->setting.microbatch, dl_job_model_code(job, r->software->code), arena,
                           &model, err)) {
-        dl_job_suit(job, r->software, &model);
         dl_job_suit_machine(job, r->device, estimator->topology);
+        dl_job_suit(job, r->software, &model);
         if (dl_memory_fits_outside(estimator->topology, &job->setting, &model) &&
             !dl_lower(&request, arena, &lowered, err))
             a->peak = fullest_peak(estimator->topology, job, &lowered, r->device->memory_bytes);
