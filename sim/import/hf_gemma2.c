@@ -7,11 +7,10 @@ static const char of_numbers[] = "a number in a formula, whatever it is";
 static const char by_one_kernel[] = "attention that is fused by PyTorch caps no scores";
 
 /* The last of so many blocks attends to all; 0: none does. */
-static enum dl_status set_windows(struct dl_hf *hf, int64_t window, int64_t every)
+static void set_windows(struct dl_hf *hf, int64_t window, int64_t every)
 {
     json_object_set_new(hf->out->workload, "window", json_integer(window));
     if (every > 0) json_object_set_new(hf->out->workload, "full_attention_every", json_integer(every));
-    return DL_OK;
 }
 
 static bool is_known(const json_t *types, size_t block)
@@ -65,8 +64,9 @@ enum dl_status dl_hf_finish_layer_types(struct dl_hf *hf, int64_t window, int64_
     if (dl_hf_get(hf, window_key).value && dl_hf_need_count(hf, window_key, &window, err)) return err->status;
     if (dl_hf_get(hf, every_key).value && dl_hf_need_count(hf, every_key, &every, err)) return err->status;
     if (types.value && read_types(hf, types, &every, err)) return err->status;
-    return window > 0 ? set_windows(hf, window, every)
-                      : dl_hf_refuse(hf, window_key, err, "must be a whole number above 0, or null");
+    if (window <= 0) return dl_hf_refuse(hf, window_key, err, "must be a whole number above 0, or null");
+    set_windows(hf, window, every);
+    return DL_OK;
 }
 
 #define OF_LATER_GEMMA                                                                                                 \
