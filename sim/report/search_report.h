@@ -25,6 +25,7 @@ struct dl_candidate {
     double screened_s;     /* its step by the analytic engine */
     double step_s;         /* the same, or as simulated with the network */
     double mfu, tokens_per_s, peak_bytes;
+    double left_fraction;          /* of the memory of a device of the fullest stage */
     double energy_j, cost_usd;     /* of a step; 0: not known */
     double exposed_s[DL_N_CAUSES]; /* of step_s */
     struct dl_candidate_interval interval;

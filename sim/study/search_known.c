@@ -54,8 +54,9 @@ struct reading {
 };
 
 /* As dl_search_run_point tells a step; NULL: something is missing. */
-static json_t *result_of(const json_t *answer, double peak_bytes)
+static json_t *result_of(const json_t *answer, double peak_bytes, double device_bytes)
 {
+    const json_t *const headroom = json_object_get(json_object_get(answer, "verdict"), "headroom_bytes");
     const json_t *const causes = json_object_get(answer, "causes");
     const json_t *const tokens = json_object_get(answer, "tokens_per_s");
     json_t *const exposed = json_array();
@@ -63,9 +64,9 @@ static json_t *result_of(const json_t *answer, double peak_bytes)
         const json_t *const one = json_object_get(causes, dl_cause_name((enum dl_cause)cause));
         json_array_append_new(exposed, json_real(json_number_value(json_object_get(one, "exposed_s"))));
     }
-    return json_pack("{sO sO sf sf so}", "step_s", json_object_get(answer, "step_s"), "mfu",
+    return json_pack("{sO sO sf sf sf so}", "step_s", json_object_get(answer, "step_s"), "mfu",
                      json_object_get(answer, "mfu"), "tokens_per_s", json_number_value(tokens), "peak_bytes",
-                     peak_bytes, "exposed_s", exposed);
+                     peak_bytes, "left_fraction", json_number_value(headroom) / device_bytes, "exposed_s", exposed);
 }
 
 /* The session of the point as it would be run now; false: it would be refused, or is another than that of the answer.
@@ -101,7 +102,10 @@ static void read_point(struct reading *r, sqlite3_stmt *row)
     dl_sweep_request(&r->sweep, (uint64_t)point, arena, &q);
     q.machines = r->search->machines;
     dl_session_read(&s, &q);
-    if (is_current(&s, answer)) keep(r, &s, fits ? result_of(answer, sqlite3_column_double(row, 2)) : json_object());
+    if (is_current(&s, answer))
+        keep(r, &s,
+             fits ? result_of(answer, sqlite3_column_double(row, 2), r->search->base.device.memory_bytes)
+                  : json_object());
     dl_session_close(&s);
     dl_arena_free(arena);
     json_decref(answer);

@@ -53,8 +53,8 @@ json_t *dl_search_document(const struct dl_search *s, uint64_t point, struct dl_
  * request. */
 struct dl_session_request dl_search_request(const struct dl_search *s, uint64_t point, const char *strategy);
 
-/* As workers.h wants them. The result: {"step_s", "mfu", "tokens_per_s", "peak_bytes", "energy_j", "cost_usd",
- * "exposed_s": [by cause]}, {"refused": why}, {"reason": why it failed}, or {} for what does not fit. */
+/* As workers.h wants them. The result: {"step_s", "mfu", "tokens_per_s", "peak_bytes", "left_fraction", "energy_j",
+ * "cost_usd", "exposed_s": [by cause]}, {"refused": why}, {"reason": why it failed}, or {} for what does not fit. */
 void *dl_search_open_point(const struct dl_search *s, uint64_t point);
 bool dl_search_stands_alone(const void *opened);
 json_t *dl_search_run_point(void *opened);

@@ -19,6 +19,7 @@ static void add_candidate(struct dl_search_run *r, const json_t *result)
                              .mfu = number(result, "mfu"),
                              .tokens_per_s = number(result, "tokens_per_s"),
                              .peak_bytes = number(result, "peak_bytes"),
+                             .left_fraction = number(result, "left_fraction"),
                              .energy_j = number(result, "energy_j"),
                              .cost_usd = number(result, "cost_usd")};
     for (size_t i = 0; i < DL_N_CAUSES; i++) c.exposed_s[i] = json_number_value(json_array_get(causes, i));
