@@ -24,6 +24,12 @@ uint32_t dl_run_fullest_stage(const struct dl_run_report *r)
     return fullest;
 }
 
+double dl_run_headroom_bytes(const struct dl_run_report *r)
+{
+    const struct dl_memory_use *const m = &r->memory[dl_run_fullest_stage(r)];
+    return r->device->memory_bytes - m->peak - m->beside;
+}
+
 bool dl_run_fits(const struct dl_run_report *r)
 {
     const struct dl_memory_use *const m = &r->memory[dl_run_fullest_stage(r)];

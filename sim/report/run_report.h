@@ -46,6 +46,8 @@ struct dl_run_report {
 };
 
 uint32_t dl_run_fullest_stage(const struct dl_run_report *r);
+/* What its devices have left of their memory; negative: it does not fit. */
+double dl_run_headroom_bytes(const struct dl_run_report *r);
 /* Whether the fullest stage fits into a device, and what is offloaded into a host. */
 bool dl_run_fits(const struct dl_run_report *r);
 

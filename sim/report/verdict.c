@@ -96,9 +96,9 @@ json_t *dl_verdict_json(const struct dl_run_report *r)
     json_t *const list = json_array();
     for (int i = 0; i < LARGEST; i++)
         json_array_append_new(list, dl_json_pack("{s:s, s:f}", "part", largest[i].name, "bytes", largest[i].bytes));
-    return dl_json_pack(
-        "{s:s, s:I, s:f, s:f, s:f, s:o, s:o}", "text", dl_run_fits(r) ? "fits" : "does not fit", "stage",
-        (json_int_t)stage, "headroom_bytes", r->device->memory_bytes - r->memory[stage].peak - r->memory[stage].beside,
-        "host_bytes", dl_memory_of_host(r->topology, r->job, r->memory), "outside_bytes",
-        dl_memory_outside(&r->job->setting, r->model), "largest", list, "remedies", remedies_json(r->remedies));
+    return dl_json_pack("{s:s, s:I, s:f, s:f, s:f, s:o, s:o}", "text", dl_run_fits(r) ? "fits" : "does not fit",
+                        "stage", (json_int_t)stage, "headroom_bytes", dl_run_headroom_bytes(r), "host_bytes",
+                        dl_memory_of_host(r->topology, r->job, r->memory), "outside_bytes",
+                        dl_memory_outside(&r->job->setting, r->model), "largest", list, "remedies",
+                        remedies_json(r->remedies));
 }

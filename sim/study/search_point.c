@@ -246,13 +246,6 @@ static struct dl_footprint footprint_of(const struct dl_session *s, const struct
     return dl_footprint_of(&energy, site, s->report.result.step_s, s->job.n_devices);
 }
 
-/* Of a device of the fullest stage. */
-static double left_fraction(const struct dl_run_report *r)
-{
-    const struct dl_memory_use *const fullest = &r->memory[dl_run_fullest_stage(r)];
-    return (r->device->memory_bytes - fullest->peak - fullest->beside) / r->device->memory_bytes;
-}
-
 static json_t *step_json(const struct dl_session *s, const struct dl_search *search)
 {
     const struct dl_run_report *const r = &s->report;
@@ -263,9 +256,9 @@ static json_t *step_json(const struct dl_session *s, const struct dl_search *sea
         json_array_append_new(causes, json_real(r->result.exposed_s[cause]));
     return json_pack("{sf sf sf sf sf sf sf so}", "step_s", r->result.step_s, "mfu", dl_run_mfu(r, DL_FLOP_CAUSAL),
                      "tokens_per_s", samples_per_s * s->model.tokens_per_sample, "peak_bytes",
-                     s->memory[dl_run_fullest_stage(r)].peak, "left_fraction", left_fraction(r), "energy_j",
-                     footprint.joules, "cost_usd", footprint.usd_of_devices + footprint.usd_of_energy, "exposed_s",
-                     causes);
+                     s->memory[dl_run_fullest_stage(r)].peak, "left_fraction",
+                     dl_run_headroom_bytes(r) / r->device->memory_bytes, "energy_j", footprint.joules, "cost_usd",
+                     footprint.usd_of_devices + footprint.usd_of_energy, "exposed_s", causes);
 }
 
 json_t *dl_search_run_point(void *opened)
