@@ -12,6 +12,7 @@ static const double band = 0.1; /* of the measured, to both sides */
 struct plot {
     struct dl_svg svg;
     const struct dl_validation *v;
+    size_t least_steps;   /* of a family with a mark of its own */
     double low_s, high_s; /* of both axes */
     size_t n_steps, n_within;
 };
@@ -91,21 +92,52 @@ static const struct shape {
               {diamond, DL_COUNT(diamond) / 2},
               {cross, DL_COUNT(cross) / 2},
               {upside_down, DL_COUNT(upside_down) / 2}};
+static const char other_families[] = "#8a8a8a";
 static const char *const colours[] = {DL_BLUE, DL_VERMILION, DL_GREEN, DL_PURPLE, DL_ORANGE, DL_SKY, DL_INK};
 
-/* Colour and shape both change from one family to the next; no two of 42 have the same pair. */
-static void draw_mark(struct dl_svg *svg, double x, double y, size_t family, const char *title)
+static size_t count_steps(const struct dl_row_family *f)
 {
-    const struct shape *const shape = &shapes[family % DL_COUNT(shapes)];
-    const struct dl_look look = {.fill = colours[family % DL_COUNT(colours)], .title = title};
-    if (!shape->points) {
-        dl_svg_circle(svg, x, y, 4.2, look);
+    size_t n = 0;
+    for (size_t i = 0; i < f->n_rows; i++) n += is_step(f->rows[i]);
+    return n;
+}
+
+static bool has_own_mark(const struct plot *p, size_t family)
+{
+    return count_steps(&p->v->families[family]) >= p->least_steps;
+}
+
+static size_t count_own_marks(const struct plot *p, size_t n_families)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_families; i++) n += has_own_mark(p, i);
+    return n;
+}
+
+/* The largest families have marks of their own, as many as the legend has room for beside the axes. */
+static void choose_marked_families(struct plot *p)
+{
+    for (p->least_steps = 1; count_own_marks(p, p->v->n_families) >= side / legend_row;) p->least_steps++;
+}
+
+/* Colour and shape both change from one mark to the next; no two of 42 have the same pair. */
+static void draw_mark(struct plot *p, double x, double y, size_t family, const char *title)
+{
+    if (!has_own_mark(p, family)) {
+        dl_svg_circle(&p->svg, x, y, 2.5, (struct dl_look){.fill = other_families, .title = title});
         return;
     }
-    dl_svg_area_begin(svg, look);
+    const size_t mark = count_own_marks(p, family);
+    const struct shape *const shape = &shapes[mark % DL_COUNT(shapes)];
+    const struct dl_look look = {.fill = colours[mark % DL_COUNT(colours)], .title = title};
+    if (!shape->points) {
+        dl_svg_circle(&p->svg, x, y, 4.2, look);
+        return;
+    }
+    dl_svg_area_begin(&p->svg, look);
     for (size_t i = 0; i < shape->n; i++)
-        dl_svg_area_point(svg, x + shape->points[2 * i], y + shape->points[2 * i + 1]);
-    dl_svg_area_end(svg);
+        dl_svg_area_point(&p->svg, x + shape->points[2 * i], y + shape->points[2 * i + 1]);
+    dl_svg_area_end(&p->svg);
 }
 
 static void draw_rows(struct plot *p)
@@ -117,32 +149,41 @@ static void draw_rows(struct plot *p)
         snprintf(title, sizeof title, "%.120s: measured %s, predicted %s, %+.1f %%", r->id,
                  dl_format_seconds(r->measured_s, measured), dl_format_seconds(r->predicted_s, predicted),
                  100 * dl_compared_error(r));
-        draw_mark(&p->svg, at_x(p, r->measured_s), at_y(p, r->predicted_s), p->v->family_of[i], title);
+        draw_mark(p, at_x(p, r->measured_s), at_y(p, r->predicted_s), p->v->family_of[i], title);
     }
 }
 
-static bool has_steps(const struct dl_row_family *f)
+static void draw_legend_line(struct plot *p, size_t line, size_t family, const char *name, double mean_error)
 {
-    for (size_t i = 0; i < f->n_rows; i++)
-        if (is_step(f->rows[i])) return true;
-    return false;
+    const double y = top + 12 + (double)line * legend_row;
+    draw_mark(p, legend_left, y - 4, family, NULL);
+    dl_svg_text(&p->svg, legend_left + 14, y, NULL, name);
+    dl_svg_format(&p->svg, sheet_width - 20, y, "end", "%.1f %%", 100 * mean_error);
 }
 
-/* Families that are on it, with the mean of their errors. */
+/* Families that are on it, with the mean of their errors: those with marks of their own, then all others together. */
 static size_t draw_legend(struct plot *p)
 {
-    size_t n = 0;
+    size_t n = 0, n_others = 0, n_rows = 0, other = 0;
+    double errors = 0;
     dl_svg_text(&p->svg, legend_left - 6, top - 12, NULL, "family, mean error");
     for (size_t i = 0; i < p->v->n_families; i++) {
         const struct dl_row_family *const f = &p->v->families[i];
-        const double y = top + 12 + (double)n * legend_row;
-        if (!has_steps(f)) continue;
-        draw_mark(&p->svg, legend_left, y - 4, i, NULL);
-        dl_svg_text(&p->svg, legend_left + 14, y, NULL, f->name);
-        dl_svg_format(&p->svg, sheet_width - 20, y, "end", "%.1f %%", 100 * dl_sum_errors(f->rows, f->n_rows).mape);
-        n++;
+        const double mean_error = dl_sum_errors(f->rows, f->n_rows).mape;
+        if (has_own_mark(p, i)) {
+            draw_legend_line(p, n++, i, f->name, mean_error);
+        } else if (count_steps(f)) {
+            other = i;
+            n_others++;
+            n_rows += f->n_rows;
+            errors += mean_error * (double)f->n_rows;
+        }
     }
-    return n;
+    if (!n_others) return n;
+    char name[60];
+    snprintf(name, sizeof name, "%zu with fewer than %zu steps", n_others, p->least_steps);
+    draw_legend_line(p, n, other, name, errors / (double)n_rows);
+    return n + 1;
 }
 
 enum dl_status dl_draw_validation(const struct dl_validation *v, const char *path, struct dl_error *err)
@@ -150,6 +191,7 @@ enum dl_status dl_draw_validation(const struct dl_validation *v, const char *pat
     struct plot p = {.v = v};
     look_at_rows(&p);
     if (!p.n_steps) return dl_fail(err, DL_IMPOSSIBLE, "--svg", "no row has a measured step that was predicted");
+    choose_marked_families(&p);
     dl_svg_begin(&p.svg, sheet_width);
     dl_svg_format(&p.svg, 16, 30, "title", "%zu of %zu predicted steps are within %.0f %% of the measured", p.n_within,
                   p.n_steps, 100 * band);
