@@ -92,7 +92,7 @@ static const struct shape {
               {diamond, DL_COUNT(diamond) / 2},
               {cross, DL_COUNT(cross) / 2},
               {upside_down, DL_COUNT(upside_down) / 2}};
-static const char other_families[] = "#8a8a8a";
+static const char colour_of_others[] = "#8a8a8a";
 static const char *const colours[] = {DL_BLUE, DL_VERMILION, DL_GREEN, DL_PURPLE, DL_ORANGE, DL_SKY, DL_INK};
 
 static size_t count_steps(const struct dl_row_family *f)
@@ -120,11 +120,16 @@ static void choose_marked_families(struct plot *p)
     for (p->least_steps = 1; count_own_marks(p, p->v->n_families) >= side / legend_row;) p->least_steps++;
 }
 
+static void draw_other_mark(struct plot *p, double x, double y, const char *title)
+{
+    dl_svg_circle(&p->svg, x, y, 2.5, (struct dl_look){.fill = colour_of_others, .title = title});
+}
+
 /* Colour and shape both change from one mark to the next; no two of 42 have the same pair. */
 static void draw_mark(struct plot *p, double x, double y, size_t family, const char *title)
 {
     if (!has_own_mark(p, family)) {
-        dl_svg_circle(&p->svg, x, y, 2.5, (struct dl_look){.fill = other_families, .title = title});
+        draw_other_mark(p, x, y, title);
         return;
     }
     const size_t mark = count_own_marks(p, family);
@@ -153,27 +158,27 @@ static void draw_rows(struct plot *p)
     }
 }
 
-static void draw_legend_line(struct plot *p, size_t line, size_t family, const char *name, double mean_error)
+static double legend_y(size_t line) { return top + 12 + (double)line * legend_row; }
+
+static void draw_legend_text(struct plot *p, size_t line, const char *name, double mean_error)
 {
-    const double y = top + 12 + (double)line * legend_row;
-    draw_mark(p, legend_left, y - 4, family, NULL);
-    dl_svg_text(&p->svg, legend_left + 14, y, NULL, name);
-    dl_svg_format(&p->svg, sheet_width - 20, y, "end", "%.1f %%", 100 * mean_error);
+    dl_svg_text(&p->svg, legend_left + 14, legend_y(line), NULL, name);
+    dl_svg_format(&p->svg, sheet_width - 20, legend_y(line), "end", "%.1f %%", 100 * mean_error);
 }
 
 /* Families that are on it, with the mean of their errors: those with marks of their own, then all others together. */
 static size_t draw_legend(struct plot *p)
 {
-    size_t n = 0, n_others = 0, n_rows = 0, other = 0;
+    size_t n = 0, n_others = 0, n_rows = 0;
     double errors = 0;
     dl_svg_text(&p->svg, legend_left - 6, top - 12, NULL, "family, mean error");
     for (size_t i = 0; i < p->v->n_families; i++) {
         const struct dl_row_family *const f = &p->v->families[i];
         const double mean_error = dl_sum_errors(f->rows, f->n_rows).mape;
         if (has_own_mark(p, i)) {
-            draw_legend_line(p, n++, i, f->name, mean_error);
+            draw_mark(p, legend_left, legend_y(n) - 4, i, NULL);
+            draw_legend_text(p, n++, f->name, mean_error);
         } else if (count_steps(f)) {
-            other = i;
             n_others++;
             n_rows += f->n_rows;
             errors += mean_error * (double)f->n_rows;
@@ -182,7 +187,8 @@ static size_t draw_legend(struct plot *p)
     if (!n_others) return n;
     char name[60];
     snprintf(name, sizeof name, "%zu with fewer than %zu steps", n_others, p->least_steps);
-    draw_legend_line(p, n, other, name, errors / (double)n_rows);
+    draw_other_mark(p, legend_left, legend_y(n) - 4, NULL);
+    draw_legend_text(p, n, name, errors / (double)n_rows);
     return n + 1;
 }
 

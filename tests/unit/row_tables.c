@@ -147,8 +147,8 @@ START_TEST(recipes_of_nemo_leave_fused_kernels_out_as_they_say)
 {
 #define NEMO_LINE(release, model)                                                                                      \
     "a," release "," model ",pretrain,bf16,H100,128,8192,1024,1,4,2,2,1,1,1,8,,,1,9,,,,,,x\n"
-    static const char *const software[] = {"nemo-2024-loss", "megatron-bridge", "nemo-2024-loss",  "nemo-2024",
-                                           "nemo-2025",      "nemo-2025",       "megatron-bridge", "nemo-2025"};
+    static const char *const software[] = {"nemo-2024-loss", "nemo-delayed", "nemo-2024-loss", "nemo-2024",
+                                           "nemo-2025",      "nemo-2025",    "nemo-delayed",   "nemo-2025-tensorwise"};
     read_text(RECIPES NEMO_LINE("v25.04.02", "grok1-314b") NEMO_LINE("v25.05.05", "grok1-314b")
                   NEMO_LINE("v25.04.02", "gpt3-175b") NEMO_LINE("v25.03", "nemotron4-340b")
                       NEMO_LINE("v25.05.05", "nemotron4-340b") NEMO_LINE("v25.04.02", "nemotron4-15b")
