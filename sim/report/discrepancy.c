@@ -90,12 +90,13 @@ struct among {
     const struct dl_setup *kin; /* of its domain; NULL: of all */
     bool unseen;                /* that nothing was fitted to */
     bool blind;                 /* those that were predicted blind; else the others */
+    bool first_too;             /* both */
 };
 
 static bool is_among(const struct entry *e, struct among among)
 {
     return (!among.of || dl_is_same_setup(&e->of, among.of)) && (!among.kin || e->of.domain == among.kin->domain) &&
-           !(among.unseen && e->in_sight) && among.blind == e->blind;
+           !(among.unseen && e->in_sight) && (among.blind == e->blind || among.first_too);
 }
 
 /* Errors of rows: how many, their sum, and the sum of their squares. */
@@ -220,13 +221,14 @@ static struct dl_row_errors rows_among(const struct entries *all, struct among a
     return (struct dl_row_errors){.bias = bias, .spread = sqrt(fmax(square_about(&e, bias), 0)), .rows = e.rows};
 }
 
-/* Those that nothing was fitted to, of its domain if there are enough. Where there are not, its rows are kin. */
+/* Those that nothing was fitted to, of its domain if there are enough, as they are and as they were first predicted:
+ * a run of one's own is one more family that nobody has looked at. Where there are not, its rows are kin. */
 static struct families of_strangers(const struct entries *all, const struct dl_setup *of, struct dl_discrepancy *out)
 {
     const struct families blind = over_families(all, (struct among){.kin = of, .blind = true});
     out->by_blind = !out->own.rows && blind.n >= enough_families;
     if (out->by_blind) return blind;
-    const struct families akin = over_families(all, (struct among){.kin = of, .unseen = true});
+    const struct families akin = over_families(all, (struct among){.kin = of, .unseen = true, .first_too = true});
     if (akin.n >= enough_families) return akin;
     out->kin = rows_among(all, (struct among){.kin = of});
     const struct families unseen = over_families(all, (struct among){.unseen = true});
