@@ -84,19 +84,22 @@ static bool is_first_of_family(const struct entries *all, size_t i)
     return true;
 }
 
+/* Errors as they are now, or as they were first predicted, before anybody had looked. */
+enum predicted { PREDICTED_NOW, PREDICTED_BLIND, PREDICTED_EITHER };
+
 /* Which entries count. */
 struct among {
     const struct dl_setup *of;  /* of this software on this system; NULL: all */
     const struct dl_setup *kin; /* of its domain; NULL: of all */
     bool unseen;                /* that nothing was fitted to */
-    bool blind;                 /* those that were predicted blind; else the others */
-    bool first_too;             /* both */
+    enum predicted predicted;
 };
 
 static bool is_among(const struct entry *e, struct among among)
 {
     return (!among.of || dl_is_same_setup(&e->of, among.of)) && (!among.kin || e->of.domain == among.kin->domain) &&
-           !(among.unseen && e->in_sight) && (among.blind == e->blind || among.first_too);
+           !(among.unseen && e->in_sight) &&
+           (among.predicted == PREDICTED_EITHER || e->blind == (among.predicted == PREDICTED_BLIND));
 }
 
 /* Errors of rows: how many, their sum, and the sum of their squares. */
@@ -225,10 +228,11 @@ static struct dl_row_errors rows_among(const struct entries *all, struct among a
  * a run of one's own is one more family that nobody has looked at. Where there are not, its rows are kin. */
 static struct families of_strangers(const struct entries *all, const struct dl_setup *of, struct dl_discrepancy *out)
 {
-    const struct families blind = over_families(all, (struct among){.kin = of, .blind = true});
+    const struct families blind = over_families(all, (struct among){.kin = of, .predicted = PREDICTED_BLIND});
     out->by_blind = !out->own.rows && blind.n >= enough_families;
     if (out->by_blind) return blind;
-    const struct families akin = over_families(all, (struct among){.kin = of, .unseen = true, .first_too = true});
+    const struct families akin =
+        over_families(all, (struct among){.kin = of, .unseen = true, .predicted = PREDICTED_EITHER});
     if (akin.n >= enough_families) return akin;
     out->kin = rows_among(all, (struct among){.kin = of});
     const struct families unseen = over_families(all, (struct among){.unseen = true});

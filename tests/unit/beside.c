@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/core/inherit.h"
 #include "sim/cost/device.h"
 #include "tests/unit/measured_steps.h"
 
@@ -73,7 +74,8 @@ static void read_device(const char *name, struct dl_json *doc, struct dl_device 
     struct dl_error err = {0};
     const char *path;
     ck_assert(!dl_find_file("topologies/devices", "device", name, arena, &path, &err) &&
-              !dl_json_load(path, arena, doc, &err));
+              !dl_json_load(path, arena, doc, &err) &&
+              !dl_json_inherit(*doc, "topologies/devices", "device", arena, &err));
     ck_assert_msg(!dl_device_read(*doc, arena, out, &err), "%s", err.text);
 }
 
@@ -99,7 +101,7 @@ END_TEST
 
 START_TEST(hopper_loses_what_was_measured)
 {
-    static const char *const names[] = {"h100", "h200", "h800"};
+    static const char *const names[] = {"h100", "h200", "h800", "gh200"};
     const double close = 0.025, some = 0.05; /* times alone differ by up to a quarter: without those, too */
     struct dl_device device;
     struct dl_json doc;
@@ -121,7 +123,7 @@ int main(void)
     Suite *const suite = suite_create("beside");
     TCase *const tests = tcase_create("beside");
     tcase_add_checked_fixture(tests, open_measured, close_measured);
-    tcase_add_loop_test(tests, hopper_loses_what_was_measured, 0, 3);
+    tcase_add_loop_test(tests, hopper_loses_what_was_measured, 0, 4);
     tcase_add_test(tests, an_a100_loses_it_by_its_units);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
