@@ -79,13 +79,16 @@ static void expect(const struct dl_session *s, const struct dl_variability *v, d
     dl_free(stages);
 }
 
+/* Each node by its own seed, so those without ranks need not be drawn. */
 static void draw(const struct dl_session *s, const struct dl_variability *v, double *slowdowns)
 {
     const struct dl_topology *const t = s->machine.topology;
     double *const of_device = dl_alloc((size_t)t->n_devices * sizeof *of_device);
-    for (uint32_t node = 0; node < t->n_nodes; node++)
-        dl_variability_draw(v, s->request.seed, node, t->node.n_devices, of_device + (size_t)node * t->node.n_devices);
-    for (uint32_t rank = 0; rank < s->job.n_devices; rank++) slowdowns[rank] = of_device[s->device_of_rank[rank]];
+    for (uint32_t rank = 0; rank < s->job.n_devices; rank++) {
+        double *const of_node = of_device + (size_t)node_of(s, rank) * t->node.n_devices;
+        if (of_node[0] == 0) dl_variability_draw(v, s->request.seed, node_of(s, rank), t->node.n_devices, of_node);
+        slowdowns[rank] = of_device[s->device_of_rank[rank]];
+    }
     dl_free(of_device);
 }
 
