@@ -14,7 +14,9 @@
 
 #include <stdio.h>
 
-enum { max_levels = 16, max_degree = 1000000 };
+#include "sim/core/random.h"
+
+enum { max_levels = 16, max_degree = 1000000, max_flows = 256 };
 enum { dmodk, ecmp, spray };
 
 static const char *const routings[] = {"dmodk", "ecmp", "spray", NULL};
@@ -34,7 +36,7 @@ struct fat_tree {
     struct level levels[max_levels + 1];
     size_t n_levels; /* the top is levels[n_levels] */
     uint32_t rail_nodes;
-    int64_t routing;
+    int64_t routing, flows;
 };
 
 const struct dl_field dl_fat_tree_fields[DL_N_FAT_TREE_FIELDS] = {
@@ -49,6 +51,8 @@ const struct dl_field dl_fat_tree_fields[DL_N_FAT_TREE_FIELDS] = {
      "of a cable to level 2, ..., h; the endpoint's if absent"},
     {"routing", DL_CHOICE, offsetof(struct dl_fat_tree_options, routing), 0, 0, true, routings,
      "dmodk: one path by destination; ecmp: one by hash; spray: packets over all paths; dmodk if absent"},
+    {"flows", DL_INT, offsetof(struct dl_fat_tree_options, flows), 1, max_flows, true, NULL,
+     "of ecmp: parts that a message is sent in, each on the path of its own hash; 1 if absent"},
 };
 
 /* Place of an endpoint below the leaves. */
@@ -83,6 +87,9 @@ static enum dl_status check_shape(const struct dl_network *net, const struct dl_
         return dl_fail(err, DL_RANGE, net->where.where, "'children' must have 1 to %d levels, got %zu", max_levels, h);
     if (check_length(net, "parents", o->parents.n, h, err)) return err->status;
     if (o->cables.items && check_length(net, "cables", o->cables.n, h, err)) return err->status;
+    if (o->flows && o->routing != ecmp)
+        return dl_fail(err, DL_IMPOSSIBLE, net->where.where,
+                       "'flows' are of routing ecmp, got %s; leave one of both out", routings[o->routing]);
     if (!o->uplinks.value) return DL_OK;
     return check_length(net, "uplink_bandwidth_bytes_per_s", json_array_size(o->uplinks.value), h - 1, err);
 }
@@ -162,6 +169,7 @@ enum dl_status dl_fat_tree_build(struct dl_network *net, const struct dl_fat_tre
     struct fat_tree *const tree = dl_arena_alloc(arena, sizeof *tree);
     tree->rail_nodes = rail_nodes;
     tree->routing = o->routing;
+    tree->flows = o->flows ? o->flows : 1;
     net->state = tree;
     if (read_bandwidths(o, tree, arena, err) || describe_levels(net, o, tree, err)) return err->status;
     add_links(net, tree, &o->cable);
@@ -184,23 +192,51 @@ static uint32_t up_link(const struct level *at, uint64_t subtree, uint32_t y, ui
     return at->first_link + 2 * (uint32_t)(child * at->n_parents * at->n_cables + port);
 }
 
+/* One way of a message from endpoint to endpoint, with this share of it. */
+struct way {
+    uint32_t from, to;
+    uint64_t source, target; /* their positions */
+    uint64_t key;
+    double weight;
+};
+
+/* A link may be crossed by several ways of a message, by each once. */
+static void cross(const struct dl_network *net, uint32_t link, double weight, struct dl_route *out)
+{
+    (weight < 1 ? dl_network_share : dl_network_hop)(net, out, link, weight);
+}
+
+static void add_way(const struct dl_network *net, const struct way *w, struct dl_route *out)
+{
+    const struct fat_tree *const tree = net->state;
+    const struct level *const levels = tree->levels;
+    uint32_t y[max_levels + 1] = {0}, port[max_levels];
+    size_t l = 0;
+    do { /* up to the first level where one subtree holds both */
+        port[l] = choose_port(tree, l, w->target, dl_network_hash(w->from, w->to, w->key, l));
+        y[l + 1] = y[l] + levels[l].n_switches * (port[l] % levels[l].n_parents);
+        const uint64_t subtree = l ? w->source / levels[l].span : w->from;
+        cross(net, up_link(&levels[l], subtree, y[l], port[l]), w->weight, out);
+        l++;
+    } while (w->source / levels[l].span != w->target / levels[l].span);
+    while (l-- > 0) {
+        const uint64_t subtree = l ? w->target / levels[l].span : w->to;
+        cross(net, up_link(&levels[l], subtree, y[l], port[l]) + 1, w->weight, out);
+    }
+}
+
 enum dl_status dl_fat_tree_route(const struct dl_network *net, uint32_t from, uint32_t to, uint64_t key,
                                  const struct dl_load *load, struct dl_route *out, struct dl_error *err)
 {
     (void)load, (void)err;
     const struct fat_tree *const tree = net->state;
-    const struct level *const levels = tree->levels;
-    const uint64_t source = position(net, tree->rail_nodes, from), target = position(net, tree->rail_nodes, to);
-    uint32_t y[max_levels + 1] = {0}, port[max_levels];
-    size_t l = 0;
-    do { /* up to the first level where one subtree holds both */
-        port[l] = choose_port(tree, l, target, dl_network_hash(from, to, key, l));
-        y[l + 1] = y[l] + levels[l].n_switches * (port[l] % levels[l].n_parents);
-        dl_network_hop(net, out, up_link(&levels[l], l ? source / levels[l].span : from, y[l], port[l]), 1);
-        l++;
-    } while (source / levels[l].span != target / levels[l].span);
-    while (l-- > 0)
-        dl_network_hop(net, out, up_link(&levels[l], l ? target / levels[l].span : to, y[l], port[l]) + 1, 1);
+    struct way w = {.from = from,
+                    .to = to,
+                    .source = position(net, tree->rail_nodes, from),
+                    .target = position(net, tree->rail_nodes, to),
+                    .key = key,
+                    .weight = 1 / (double)tree->flows};
+    for (int64_t i = 0; i < tree->flows; i++, w.key = dl_mix(w.key)) add_way(net, &w, out);
     return DL_OK;
 }
 

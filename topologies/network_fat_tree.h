@@ -8,10 +8,10 @@ struct dl_fat_tree_options {
     struct dl_cable cable;
     struct dl_int_list children, parents, cables; /* per level, from the endpoints up */
     struct dl_json uplinks;                       /* bytes per second of a cable to level 2, 3, ... */
-    int64_t routing;
+    int64_t routing, flows;
 };
 
-enum { DL_N_FAT_TREE_FIELDS = 8 };
+enum { DL_N_FAT_TREE_FIELDS = 9 };
 extern const struct dl_field dl_fat_tree_fields[DL_N_FAT_TREE_FIELDS];
 
 /* rail_nodes 0: endpoints hang below the leaves in order. Else NIC k of each rail_nodes nodes (a pod) is on leaf k of

@@ -151,6 +151,39 @@ START_TEST(ecmp_uses_all_ways_alike)
 }
 END_TEST
 
+/* Each part of a message takes its own way: all of it leaves and arrives, and the ways up are as even as throws of a
+ * die.
+ */
+START_TEST(flows_go_their_own_ways)
+{
+    enum { n_flows = 16, n_ways = 4, n_pairs = 400 };
+    struct network_fixture n;
+    network_open(&n,
+                 &(struct shape){"fat_tree", 16, 1, "'children':[8,2],'parents':[1,4],'routing':'ecmp','flows':16"});
+    double squares = 0;
+    for (uint64_t key = 0; key < n_pairs; key++) {
+        const struct dl_route *const route = find_route(&n, 0, 8, key, NULL);
+        double up[n_ways] = {0}, all = 0;
+        ck_assert_double_eq(route->hops[0].weight, 1);
+        for (size_t i = 0, way = 0; i < route->n_hops; i++) {
+            const double flows = route->hops[i].weight * n_flows;
+            ck_assert_double_eq(flows, round(flows));
+            char from[end_bytes], to[end_bytes];
+            ends_of_link(n.net, route->hops[i].link - n.net->first_link, from, to);
+            if (strncmp(from, "leaf", 4) || strncmp(to, "spine", 5)) continue;
+            ck_assert_uint_lt(way, n_ways);
+            up[way++] = flows;
+            all += flows;
+        }
+        ck_assert_double_eq(all, n_flows);
+        for (int i = 0; i < n_ways; i++) squares += pow(up[i] - (double)n_flows / n_ways, 2);
+    }
+    const double variance = n_flows * (1.0 / n_ways) * (1 - 1.0 / n_ways); /* binomial */
+    ck_assert_double_eq_tol(squares / (n_pairs * n_ways), variance, 0.1 * variance);
+    network_close(&n);
+}
+END_TEST
+
 /* 560 nodes x 8 NICs in a tree with room for 16,384: 140 leaves of 32, 3 pods of 64 leaves. */
 START_TEST(only_what_the_endpoints_need_is_built)
 {
@@ -195,6 +228,7 @@ int main(void)
     tcase_add_loop_test(tests, spraying_over_folded_links_is_as_fast_as_even_single_links, 0, n_full);
     tcase_add_loop_test(tests, taper_follows_parents_cables_and_bandwidth, 0, 3);
     tcase_add_test(tests, ecmp_uses_all_ways_alike);
+    tcase_add_test(tests, flows_go_their_own_ways);
     tcase_add_test(tests, only_what_the_endpoints_need_is_built);
     tcase_add_test(tests, rails_join_equal_nics_of_a_pod);
     Suite *const suite = suite_create("fat_tree");

@@ -25,6 +25,8 @@ static const struct shape minimal_shapes[] = {
     {"fat_tree", 20, 2, "'children':[4,4,4],'parents':[2,2,2],'routing':'spray'"},
     {"rails", 10, 4, "'children':[4,12],'parents':[1,8]"},
     {"rails", 9, 8, "'children':[2,16,4],'parents':[1,2,8],'routing':'ecmp'"},
+    {"fat_tree", 30, 2, "'children':[4,2,8],'parents':[2,4,2],'cables':[1,2,1],'routing':'ecmp','flows':5"},
+    {"rails", 9, 8, "'children':[2,16,4],'parents':[1,2,8],'routing':'ecmp','flows':16"},
     {"rails", 64, 8, "'children':[32,16],'parents':[1,32],'routing':'spray'"},
     {"dragonfly", 24, 2,
      "'groups':4,'nodes_per_group':6,'switches_per_group':3,'links_per_group_pair':2,"

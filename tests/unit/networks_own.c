@@ -16,6 +16,8 @@ static const struct {
     {{"fat_tree", 4, 1, "'children':[],'parents':[]"}, "/network: 'children' must have 1 to 16 levels, got 0"},
     {{"fat_tree", 4, 1, "'children':[4,4],'parents':[1,4],'uplink_bandwidth_bytes_per_s':[true]"},
      "/network/uplink_bandwidth_bytes_per_s/0: must be a number of at least 1 byte per second"},
+    {{"fat_tree", 4, 1, "'children':[4,4],'parents':[1,4],'flows':4"},
+     "/network: 'flows' are of routing ecmp, got dmodk; leave one of both out"},
     {{"fat_tree", 9, 1, "'children':[4,9],'parents':[1000000,1000000]"},
      "/network: would have 6000018000000 links, at most 67108864 are possible"},
     {{"rails", 9, 8, "'children':[4,16],'parents':[1,4]"},
