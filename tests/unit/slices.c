@@ -98,7 +98,7 @@ static const struct {
     {"tpu-v4", 64, 64, "4x4x4 torus"},    {"tpu-v4", 1, 4, "2x2x1 mesh"},
     {"tpu-v4", 48, 64, "4x4x4 torus"},    {"tpu-v4", 2049, 4096, "16x16x16 torus"},
     {"tpu-v5e", 4, 4, "2x2 mesh"},        {"tpu-v5e", 128, 128, "8x16, wraps in dimension 1"},
-    {"tpu-v5e", 256, 256, "16x16 torus"}, {"tpu-v5p", 6144, 6144, "16x16x24 torus"},
+    {"tpu-v5e", 256, 256, "16x16 torus"}, {"tpu-v5p", 6144, 6144, "24x16x16 torus"},
 };
 
 START_TEST(a_job_gets_the_smallest_slice_that_holds_it)
@@ -153,6 +153,22 @@ START_TEST(rings_use_all_links_of_the_box_that_ranks_fill)
 }
 END_TEST
 
+/* A mesh of 16 replicas of 48 shards of 8 ways, as MaxText has on the slice: each ring of replicas is a line. */
+START_TEST(replicas_of_shards_fill_lines)
+{
+    enum { n_replicas = 16, stride = 8 * 48 };
+    const double bytes = 1e9, sent = 2.0 * (n_replicas - 1) / n_replicas * bytes;
+    struct fixture f;
+    set_up(&f, "tpu-v5p");
+    ck_assert(!dl_machine_slice(&f.machine, n_replicas * stride, "packed", &f.err));
+    ck_assert(!dl_machine_use_transport(&f.machine, NULL, n_replicas * stride, &nothing_set, f.arena, &f.err));
+    uint32_t device[n_replicas];
+    for (uint32_t replica = 0; replica < n_replicas; replica++) device[replica] = replica * stride;
+    ck_assert_double_eq_tol(allreduce_s(&f, n_replicas, device, bytes), sent / (2 * f.machine.bytes_per_s[0]), 1e-9);
+    tear_down(&f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("slices");
@@ -161,6 +177,7 @@ int main(void)
     tcase_add_test(tests, what_wraps_is_as_published);
     tcase_add_loop_test(tests, a_job_gets_the_smallest_slice_that_holds_it, 0, DL_COUNT(jobs));
     tcase_add_test(tests, rings_use_all_links_of_the_box_that_ranks_fill);
+    tcase_add_test(tests, replicas_of_shards_fill_lines);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
