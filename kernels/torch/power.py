@@ -172,4 +172,5 @@ def main():
     watch.process.terminate()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -24,6 +24,7 @@ static const struct dl_field fields[] = {
     WATTS(limit_w, false, "power that the device may draw"),
     WATTS(idle_w, false, "power at the highest clock without work; that of kernels comes on top"),
     WATTS(communication_w, true, "power of collectives and sends; 0.23 of limit_w - idle_w if absent"),
+    WATTS(fp8_product_w, true, "power of arithmetic at the peak in GEMMs of fp8; product_w if absent"),
     {"older_power_fraction", DL_NUMBER, offsetof(struct dl_power, older_power_fraction), 0.01, 1, true, NULL,
      "power of kernels written for the generation before, over that of current ones; 1 if absent"},
     DRAWN(memory_w, "power of memory-bound kernels, and of GEMMs for the time of their bytes"),
@@ -40,7 +41,7 @@ static const struct dl_field fields[] = {
     SHARE(attention_clock_share, "the same for fused attention"),
     SHARE(product_timed_clock_fraction, "clock at which GEMMs were timed, over the highest"),
 };
-enum { first_of_kernels = 4 }; /* of the fields: stated all or none */
+enum { first_of_kernels = 5 }; /* of the fields: stated all or none */
 
 const struct dl_field *dl_power_fields(size_t *n_fields)
 {
@@ -77,6 +78,7 @@ enum dl_status dl_power_read(struct dl_json object, struct dl_arena *arena, stru
                        "must be at least idle_w and the largest of memory_w, optimizer_w and communication_w, %g, got "
                        "%g",
                        least_w, p->limit_w);
+    if (p->fp8_product_w == 0) p->fp8_product_w = p->product_w;
     if (p->communication_w == 0) p->communication_w = communication_share * (p->limit_w - p->idle_w);
     *out = p;
     return DL_OK;
@@ -101,6 +103,12 @@ static bool is_fast_product(const struct dl_kernel *k, enum dl_precision precisi
     return k->kind == DL_KERNEL_CONV || (precision != DL_FP32 && dl_kernel_alignment(k, precision) == DL_ALIGNED);
 }
 
+static double arithmetic_w(const struct dl_power *p, const struct dl_kernel *k, enum dl_precision precision)
+{
+    if (k->kind == DL_KERNEL_CONV) return p->convolution_w;
+    return precision == DL_FP8 ? p->fp8_product_w : p->product_w;
+}
+
 /* Arithmetic and bytes go on at the same time, and each no faster than it can. */
 static struct dl_draw product_draw(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
                                    const struct dl_price *alone)
@@ -114,7 +122,7 @@ static struct dl_draw product_draw(const struct dl_device *d, const struct dl_ke
     return (struct dl_draw){.seconds = seconds,
                             .clock_s = p->product_clock_share * seconds,
                             .memory_j = p->memory_w * fmin(memory_s, seconds),
-                            .arithmetic_j = (is_gemm ? p->product_w : p->convolution_w) * fmin(arithmetic_s, seconds)};
+                            .arithmetic_j = arithmetic_w(p, k, precision) * fmin(arithmetic_s, seconds)};
 }
 
 static struct dl_draw arithmetic_draw(double seconds, double clock_share, double watts)
