@@ -54,8 +54,8 @@ def narrow():
             a[i & 1], b[0].t(), one, one, out_dtype=torch.bfloat16, use_fast_accum=fast)
 
 
-def attentions():
-    for b, h, s, d in ATTENTIONS:
+def attentions(shapes=ATTENTIONS):
+    for b, h, s, d in shapes:
         q, k, v = (random(b, h, s, d).requires_grad_() for _ in "qkv")
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         g = torch.randn_like(y)

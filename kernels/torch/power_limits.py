@@ -4,46 +4,29 @@
 
 Each kernel until its power has settled (power.py), then four blocks of Llama 3 8B, compiled, forward and backward, in
 bf16: their medians over two seconds, after one. What a limit costs is the ratio to the seconds under the highest one.
+Attention is FlashAttention-2. At the end the first limit is set again.
 """
 import json
-import statistics
 import subprocess
 import sys
-import time
 
 import torch
-from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import power
 from decoders import Decoder
 
 PRODUCTS = ["gemm 8192 8192 8192", "gemm 16384 4096 1024", "gemm 4096 12288 12288", "fp8 gemm 8192 8192 8192",
             "fp8 gemm exact 8192 8192 8192"]
-HEADS, WIDTH = 32, 128
-ATTENTIONS = [(2, 8192), (1, 32768)]
+ATTENTIONS = [(2, 32, 8192, 128), (1, 32, 32768, 128)]
 BLOCKS = [(1, 8192), (1, 32768)]
-LAYERS, HIDDEN, FFN, KV_HEADS = 4, 4096, 14336, 8
-
-
-def attentions():
-    for b, s in ATTENTIONS:
-        q, k, v = (power.random(b, HEADS, s, WIDTH).requires_grad_() for _ in "qkv")
-        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        g = torch.randn_like(y)
-
-        def forward(i, x=(q.detach(), k.detach(), v.detach())):
-            with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
-                F.scaled_dot_product_attention(*x, is_causal=True)
-
-        yield f"attention {b} {s}", forward
-        yield f"attention backward {b} {s}", lambda i, y=y, g=g, x=(q, k, v): torch.autograd.grad(y, x, g, retain_graph=True)
+LAYERS, HIDDEN, FFN, HEADS, KV_HEADS = 4, 4096, 14336, 32, 8
 
 
 def kernels():
     for part in (power.products, power.narrow):
         yield from ((name, call) for name, call in part() if name in PRODUCTS)
-    yield from attentions()
+    yield from power.attentions(ATTENTIONS)
     yield from ((name, call) for name, call in power.bound_by_memory() if name in ("gelu", "adam"))
 
 
@@ -59,10 +42,9 @@ def blocks():
 
         def step(i, x=x, g=g, layers=layers, cos=cos, sin=sin):
             y = x
-            with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
-                for layer in layers:
-                    y = layer(y, cos, sin)
-                y.backward(g)
+            for layer in layers:
+                y = layer(y, cos, sin)
+            y.backward(g)
 
         yield f"blocks {b} {s}", step
     torch.set_default_dtype(torch.float32)
@@ -91,4 +73,5 @@ def main():
     watch.process.terminate()
 
 
-main()
+with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+    main()

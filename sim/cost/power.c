@@ -24,7 +24,6 @@ static const struct dl_field fields[] = {
     WATTS(limit_w, false, "power that the device may draw"),
     WATTS(idle_w, false, "power at the highest clock without work; that of kernels comes on top"),
     WATTS(communication_w, true, "power of collectives and sends; 0.23 of limit_w - idle_w if absent"),
-    WATTS(fp8_product_w, true, "power of arithmetic at the peak in GEMMs of fp8; product_w if absent"),
     {"older_power_fraction", DL_NUMBER, offsetof(struct dl_power, older_power_fraction), 0.01, 1, true, NULL,
      "power of kernels written for the generation before, over that of current ones; 1 if absent"},
     DRAWN(memory_w, "power of memory-bound kernels, and of GEMMs for the time of their bytes"),
@@ -40,8 +39,9 @@ static const struct dl_field fields[] = {
     SHARE(fallback_clock_share, "the same for GEMMs whose rows do not begin at multiples of 16 bytes"),
     SHARE(attention_clock_share, "the same for fused attention"),
     SHARE(product_timed_clock_fraction, "clock at which GEMMs were timed, over the highest"),
+    WATTS(fp8_product_w, true, "power of arithmetic at the peak in GEMMs of fp8; product_w if absent"),
 };
-enum { first_of_kernels = 5 }; /* of the fields: stated all or none */
+enum { first_of_kernels = 4, n_needed = DL_COUNT(fields) - 1 }; /* stated all or none; the last only with them */
 
 const struct dl_field *dl_power_fields(size_t *n_fields)
 {
@@ -57,7 +57,7 @@ static enum dl_status check_kernels(struct dl_json object, bool *stated, struct 
     for (size_t i = first_of_kernels; i < DL_COUNT(fields); i++) {
         if (json_object_get(object.value, fields[i].key))
             n++;
-        else if (!lacking)
+        else if (!lacking && i < n_needed)
             lacking = fields[i].key;
     }
     *stated = n > 0;

@@ -151,9 +151,7 @@ START_TEST(ecmp_uses_all_ways_alike)
 }
 END_TEST
 
-/* Each part of a message takes its own way: all of it leaves and arrives, and the ways up are as even as throws of a
- * die.
- */
+/* Each part of a message takes its own way: all of it leaves and arrives, and ways up are as even as dice would be. */
 START_TEST(flows_go_their_own_ways)
 {
     enum { n_flows = 16, n_ways = 4, n_pairs = 400 };

@@ -6,7 +6,7 @@
 #include "tests/unit/priced_device.h"
 
 enum { NAME, LIMIT, FIRST, LATE };
-enum { full_w = 700 };
+enum { full_w = 700, n_limits = 2 };
 
 static json_t *rows;
 
@@ -45,7 +45,7 @@ static void check_ratio(const char *name, int limit_w, double is, double measure
     ck_assert_msg(fabs(is / measured - 1) <= most_error, "%s under %d W: %g, measured %g", name, limit_w, is, measured);
 }
 
-static const int limits_w[] = {600, 500};
+static const int limits_w[n_limits] = {600, 500};
 
 /* Products were timed as they settle under the full limit. */
 START_TEST(products_slow_down_as_measured)
@@ -57,12 +57,12 @@ START_TEST(products_slow_down_as_measured)
                     {"gemm 4096 12288 12288", 4096, 12288, 12288},
                     {"gemm 16384 4096 1024", 16384, 4096, 1024}};
     open_device("h200");
-    for (size_t i = 0; i < DL_COUNT(products) * DL_COUNT(limits_w); i++) {
-        const char *const name = products[i / 2].name;
-        const struct dl_kernel k = product(products[i / 2].m, products[i / 2].n, products[i / 2].k);
-        const int limit_w = limits_w[i % 2];
-        check_ratio(name, limit_w, slowdown(&k, DL_BF16, 1, limit_w),
-                    measured_s(name, limit_w, LATE) / measured_s(name, full_w, LATE), 0.04);
+    for (size_t i = 0; i < DL_COUNT(products); i++) {
+        const char *const name = products[i].name;
+        const struct dl_kernel k = product(products[i].m, products[i].n, products[i].k);
+        for (int l = 0; l < n_limits; l++)
+            check_ratio(name, limits_w[l], slowdown(&k, DL_BF16, 1, limits_w[l]),
+                        measured_s(name, limits_w[l], LATE) / measured_s(name, full_w, LATE), 0.04);
     }
 }
 END_TEST
@@ -90,18 +90,18 @@ START_TEST(attention_slows_down_as_measured)
         const char *name;
         double heads, tokens;
         bool backward;
-    } attentions[] = {{"attention 2 8192", 64, 8192, false},
-                      {"attention backward 2 8192", 64, 8192, true},
-                      {"attention 1 32768", 32, 32768, false},
-                      {"attention backward 1 32768", 32, 32768, true}};
+    } attentions[] = {{"attention 2 32 8192 128", 64, 8192, false},
+                      {"attention backward 2 32 8192 128", 64, 8192, true},
+                      {"attention 1 32 32768 128", 32, 32768, false},
+                      {"attention backward 1 32 32768 128", 32, 32768, true}};
     open_device("h200");
-    for (size_t i = 0; i < DL_COUNT(attentions) * DL_COUNT(limits_w); i++) {
-        const char *const name = attentions[i / 2].name;
+    for (size_t i = 0; i < DL_COUNT(attentions); i++) {
+        const char *const name = attentions[i].name;
         const struct dl_kernel k =
-            attention(attentions[i / 2].heads, attentions[i / 2].tokens, 128, true, attentions[i / 2].backward);
-        const int limit_w = limits_w[i % 2];
-        check_ratio(name, limit_w, slowdown(&k, DL_BF16, device.power->older_power_fraction, limit_w),
-                    measured_s(name, limit_w, LATE) / measured_s(name, full_w, FIRST), 0.05);
+            attention(attentions[i].heads, attentions[i].tokens, 128, true, attentions[i].backward);
+        for (int l = 0; l < n_limits; l++)
+            check_ratio(name, limits_w[l], slowdown(&k, DL_BF16, device.power->older_power_fraction, limits_w[l]),
+                        measured_s(name, limits_w[l], LATE) / measured_s(name, full_w, FIRST), 0.05);
     }
 }
 END_TEST

@@ -118,8 +118,18 @@ START_TEST(a_job_gets_the_smallest_slice_that_holds_it)
 }
 END_TEST
 
-static double allreduce_s(struct fixture *f, uint32_t n, const uint32_t *device, double bytes)
+static void open_slice(struct fixture *f, const char *system, uint32_t n_devices)
 {
+    set_up(f, system);
+    ck_assert(!dl_machine_slice(&f->machine, n_devices, "packed", &f->err));
+    ck_assert(!dl_machine_use_transport(&f->machine, NULL, n_devices, &nothing_set, f->arena, &f->err));
+}
+
+/* Among n devices, one of each stride. */
+static double allreduce_s(struct fixture *f, uint32_t n, uint32_t stride, double bytes)
+{
+    uint32_t *const device = dl_arena_alloc(f->arena, n * sizeof *device);
+    for (uint32_t rank = 0; rank < n; rank++) device[rank] = rank * stride;
     struct dl_group group;
     struct dl_estimator e;
     struct dl_choice choice;
@@ -139,15 +149,11 @@ START_TEST(rings_use_all_links_of_the_box_that_ranks_fill)
     enum { side = 4, cube = side * side * side };
     const double bytes = 1e9;
     struct fixture f;
-    set_up(&f, "tpu-v4");
-    ck_assert(!dl_machine_slice(&f.machine, cube, "packed", &f.err));
-    ck_assert(!dl_machine_use_transport(&f.machine, NULL, cube, &nothing_set, f.arena, &f.err));
+    open_slice(&f, "tpu-v4", cube);
     const double link_bytes_per_s = f.machine.bytes_per_s[0];
     for (uint32_t n = cube, n_links = 6, stride = 1; n > 1; n /= side, n_links -= 2, stride *= side) {
-        uint32_t device[cube];
-        for (uint32_t rank = 0; rank < n; rank++) device[rank] = rank * stride;
         const double sent = 2.0 * (n - 1) / n * bytes;
-        ck_assert_double_eq_tol(allreduce_s(&f, n, device, bytes), sent / (n_links * link_bytes_per_s), 1e-9);
+        ck_assert_double_eq_tol(allreduce_s(&f, n, stride, bytes), sent / (n_links * link_bytes_per_s), 1e-9);
     }
     tear_down(&f);
 }
@@ -159,12 +165,8 @@ START_TEST(replicas_of_shards_fill_lines)
     enum { n_replicas = 16, stride = 8 * 48 };
     const double bytes = 1e9, sent = 2.0 * (n_replicas - 1) / n_replicas * bytes;
     struct fixture f;
-    set_up(&f, "tpu-v5p");
-    ck_assert(!dl_machine_slice(&f.machine, n_replicas * stride, "packed", &f.err));
-    ck_assert(!dl_machine_use_transport(&f.machine, NULL, n_replicas * stride, &nothing_set, f.arena, &f.err));
-    uint32_t device[n_replicas];
-    for (uint32_t replica = 0; replica < n_replicas; replica++) device[replica] = replica * stride;
-    ck_assert_double_eq_tol(allreduce_s(&f, n_replicas, device, bytes), sent / (2 * f.machine.bytes_per_s[0]), 1e-9);
+    open_slice(&f, "tpu-v5p", n_replicas * stride);
+    ck_assert_double_eq_tol(allreduce_s(&f, n_replicas, stride, bytes), sent / (2 * f.machine.bytes_per_s[0]), 1e-9);
     tear_down(&f);
 }
 END_TEST
