@@ -18,6 +18,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
+from passes import launched
+
 HEADS, WIDTH, REPEATS = 32, 128, 5
 OUT = {"torch": torch.__version__, "device": torch.cuda.get_device_name(), "cases": [], "errors": []}
 
@@ -70,9 +72,8 @@ def timed(tokens):
         result = attend(q, k, v)
         result.backward(gradient)
         torch.cuda.synchronize()
-    rows = sorted(((e.self_device_time_total * 1e-6, e.count, e.key[:110]) for e in profile.key_averages()), reverse=True)
     return {"forward_s": min(forward), "backward_s": min(backward), "all_s": [forward, backward], "host_s": host,
-            "peak_bytes": torch.cuda.max_memory_allocated(), "kernels": rows[:24]}
+            "peak_bytes": torch.cuda.max_memory_allocated(), **launched(profile)}
 
 
 def ring(tokens, ways, rank, method, balanced):
