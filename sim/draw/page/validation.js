@@ -2,15 +2,21 @@
 (() => {
     const band = 0.1, shade = "#e6e3d6";
 
-    /* Both axes are logarithmic and the same. */
+    const powerText = (power) => dl.seconds(10 ** power).replace(/\.0+(?=\D)/, "");
+
+    /* Both axes are logarithmic and the same. Below, as many powers are named as have room. */
     const drawAxes = (svg, x, y) => {
         const [left, right] = x.range(), [bottom, top] = y.range(), [low, high] = x.domain();
-        for (const power of d3.range(Math.ceil(Math.log10(low)), Math.floor(Math.log10(high)) + 1)) {
-            const value = 10 ** power, text = dl.seconds(value).replace(/\.0+(?=\D)/, "");
+        const powers = d3.range(Math.ceil(Math.log10(low)), Math.floor(Math.log10(high)) + 1),
+              widest = d3.max(powers, (power) => dl.textWidth(powerText(power))) + 10,
+              every = Math.ceil(widest / ((right - left) / Math.log10(high / low)));
+        for (const power of powers) {
+            const value = 10 ** power, text = powerText(power);
             dl.put(svg, "line", {class: "grid", x1: left, x2: right, y1: y(value), y2: y(value)});
             dl.put(svg, "line", {class: "grid", x1: x(value), x2: x(value), y1: top, y2: bottom});
             dl.put(svg, "text", {class: "soft", x: left - 6, y: y(value) + 4, "text-anchor": "end"}, text);
-            dl.put(svg, "text", {class: "soft", x: x(value), y: bottom + 16, "text-anchor": "middle"}, text);
+            if (power % every === 0)
+                dl.put(svg, "text", {class: "soft", x: x(value), y: bottom + 16, "text-anchor": "middle"}, text);
         }
         const inside = (v) => Math.max(low, Math.min(high, v)),
               corners = [[low, 1 + band], [high, 1 + band], [high, 1 - band], [low, 1 - band]];
