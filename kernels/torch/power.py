@@ -19,9 +19,7 @@ import triton
 import triton.language as tl
 from torch.nn import functional as F
 
-FIRST_S, BURST_S = 8e-3, 50e-3
-SETTLE_S, WATCH_S = 1.2, 1.0  # the driver's watts are means of one second
-IDLE_S = 0.4
+FIRST_S, BURST_S, IDLE_S = 8e-3, 50e-3, 0.4
 PRODUCTS = [(8192, 8192, 8192), (4096, 12288, 12288), (16384, 4096, 1024), (16384, 1024, 4096), (16384, 3072, 1024), (16384, 5120, 1280),
             (8192, 6400, 1600), (8192, 10240, 2560), (8192, 2560, 10240), (16384, 50257, 1024), (4096, 768, 3072), (2048, 2048, 2048)]
 GRADIENTS = [(1024, 4096, 16384), (1600, 6400, 8192), (2560, 10240, 8192)]
@@ -105,10 +103,16 @@ def communication():
         yield f"wait of {n} blocks", lambda i, grid=grid, how=how: wait[grid](x, y, 20000, **how | {"PIECE": THREADS})
 
 
-class Watch:
-    """What the driver says, every 50 ms: time, clock in MHz, watts."""
+def named(names, *parts):
+    for part in parts:
+        yield from ((name, call) for name, call in part() if name in names)
 
-    def __init__(self):
+
+class Watch:
+    """What the driver says, every 50 ms: time, clock in MHz, watts, which are means of one second."""
+
+    def __init__(self, settle_s=1.2, watch_s=1.0):
+        self.settle_s, self.watch_s = settle_s, watch_s
         self.log = []
         self.process = subprocess.Popen(["nvidia-smi", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits",
                                          "--loop-ms=50"], stdout=subprocess.PIPE, text=True)
@@ -121,6 +125,10 @@ class Watch:
     def means(self, begin, end):
         seen = [row for row in self.log if begin < row[0] < end]
         return statistics.mean(row[1] for row in seen), statistics.mean(row[2] for row in seen)
+
+    def idle(self):
+        time.sleep(self.settle_s + self.watch_s)
+        return self.means(time.time() - self.watch_s, time.time())
 
 
 def burst(call, n):
@@ -141,19 +149,42 @@ def measured(name, call, watch):
     once = burst(call, 3)
     first = burst(call, max(3, int(FIRST_S / once)))
     begin, late = time.time(), []
-    while time.time() < begin + SETTLE_S + WATCH_S:
+    settled = begin + watch.settle_s
+    while time.time() < settled + watch.watch_s:
         seconds = burst(call, max(3, int(BURST_S / once)))
-        if time.time() > begin + SETTLE_S:
+        if time.time() > settled:
             late.append(seconds)
-    clock, watts = watch.means(begin + SETTLE_S, begin + SETTLE_S + WATCH_S)
+    clock, watts = watch.means(settled, settled + watch.watch_s)
     return {"name": name, "first_s": first, "late_s": statistics.median(late), "clock_mhz": clock, "watts": watts}
+
+
+def save(path, **found):
+    with open(path, "w") as file:
+        json.dump({"torch": torch.__version__, "device": torch.cuda.get_device_name()} | found, file)
+
+
+def over(key, values, set_to, kernels, watch, path):
+    """An idle chip and each kernel under each of the values that set_to sets; what was found is saved after each value."""
+    rows = []
+    for value in values:
+        set_to(value)
+        clock, watts = watch.idle()
+        rows.append({"name": "idle", key: value, "clock_mhz": clock, "watts": watts})
+        for name, call in kernels:
+            try:
+                row = measured(name, call, watch) | {key: value}
+            except Exception as error:  # one kernel that fails costs no others
+                row = {"name": name, key: value, "error": repr(error)[:300]}
+            rows.append(row)
+            print(json.dumps(row), flush=True)
+        save(path, rows=rows)
+    watch.process.terminate()
 
 
 def main():
     watch = Watch()
     torch.zeros(1, device="cuda")
-    time.sleep(SETTLE_S + WATCH_S)
-    highest, idle = watch.means(time.time() - WATCH_S, time.time())
+    highest, idle = watch.idle()
     print(f"idle: {idle:.0f} W at {highest:.0f} MHz", flush=True)
     rows = []
     parts = {"products": products, "narrow": narrow, "attentions": attentions, "convolutions": convolutions,
@@ -166,9 +197,7 @@ def main():
             row["watts_at_highest"] = (row["watts"] - idle) * slower / clock
             rows.append(row)
             print(json.dumps(row), flush=True)
-    with open(sys.argv[1], "w") as file:
-        json.dump({"torch": torch.__version__, "device": torch.cuda.get_device_name(), "idle_watts": idle,
-                   "highest_mhz": highest, "kernels": rows}, file)
+    save(sys.argv[1], idle_watts=idle, highest_mhz=highest, kernels=rows)
     watch.process.terminate()
 
 

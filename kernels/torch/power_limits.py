@@ -2,11 +2,10 @@
 
     python3 kernels/torch/power_limits.py OUT.json [WATTS]...
 
-Each kernel until its power has settled (power.py), then four blocks of Llama 3 8B, compiled, forward and backward, in
+An idle chip, each kernel until its power has settled (power.py), then four blocks of Llama 3 8B, compiled, forward and backward, in
 bf16: their medians over two seconds, after one. What a limit costs is the ratio to the seconds under the highest one.
 Attention is FlashAttention-2. At the end the first limit is set again.
 """
-import json
 import subprocess
 import sys
 
@@ -24,10 +23,9 @@ LAYERS, HIDDEN, FFN, HEADS, KV_HEADS = 4, 4096, 14336, 32, 8
 
 
 def kernels():
-    for part in (power.products, power.narrow):
-        yield from ((name, call) for name, call in part() if name in PRODUCTS)
+    yield from power.named(PRODUCTS, power.products, power.narrow)
     yield from power.attentions(ATTENTIONS)
-    yield from ((name, call) for name, call in power.bound_by_memory() if name in ("gelu", "adam"))
+    yield from power.named(["gelu", "adam"], power.bound_by_memory)
 
 
 def blocks():
@@ -56,21 +54,8 @@ def set_limit(watts):
 
 def main():
     limits = [int(word) for word in sys.argv[2:]] or [700, 600, 500, 400, 350]
-    watch, rows = power.Watch(), []
-    made = list(kernels()) + list(blocks())
-    for watts in limits:
-        set_limit(watts)
-        for name, call in made:
-            try:
-                row = power.measured(name, call, watch) | {"limit_w": watts}
-            except Exception as error:  # one kernel that fails costs no others
-                row = {"name": name, "limit_w": watts, "error": repr(error)[:300]}
-            rows.append(row)
-            print(json.dumps(row), flush=True)
-        with open(sys.argv[1], "w") as file:
-            json.dump({"torch": torch.__version__, "device": torch.cuda.get_device_name(), "rows": rows}, file)
+    power.over("limit_w", limits, set_limit, list(kernels()) + list(blocks()), power.Watch(), sys.argv[1])
     set_limit(limits[0])
-    watch.process.terminate()
 
 
 with sdpa_kernel(SDPBackend.FLASH_ATTENTION):

@@ -1,4 +1,4 @@
-/* slower_links.c - links that get slower never make a collective faster: on every shipped system, for each rate that
+/* slower_links_long.c - links that get slower never make a collective faster: on every shipped system, for each rate that
  * its file states, what `auto` is estimated to take.
  *
  * Routes that follow rates break this: links that nobody crosses any more limit nobody. */

@@ -1,4 +1,4 @@
-/* ideal_software_slow.c - `ideal`, the software of a strategy that names none, is a lower bound on every other one. */
+/* ideal_software_long.c - `ideal`, the software of a strategy that names none, is a lower bound on every other one. */
 #include "sim/core/files.h"
 #include "tests/unit/analytic_run.h"
 

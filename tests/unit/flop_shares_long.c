@@ -1,4 +1,4 @@
-/* flop_shares.c - MFU and HFU: one way to count attention in both, so that the second is never below the first. */
+/* flop_shares_long.c - MFU and HFU: one way to count attention in both, so that the second is never below the first. */
 #include <math.h>
 #include <string.h>
 
