@@ -1,5 +1,5 @@
-/* slower_links_long.c - links that get slower never make a collective faster: on every shipped system, for each rate that
- * its file states, what `auto` is estimated to take.
+/* slower_links_long.c - links that get slower never make a collective faster: on every shipped system, for each rate
+ * that its file states, what `auto` is estimated to take.
  *
  * Routes that follow rates break this: links that nobody crosses any more limit nobody. */
 #include <check.h>
