@@ -42,6 +42,7 @@ struct file {
     const char *convolutions_as, *same_chip_as, *instructions_as;
     double memory_bytes, memory_bytes_per_s, launch_s;
     double older_kernels_fraction, gemm_workspace_bytes;
+    bool waits_for_collectives;
 };
 
 static const struct dl_field peak_fields[] = {
@@ -71,6 +72,8 @@ static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_
          "what collectives take from kernels that overlap with them; nothing if absent"},
         {"taken_by_sends", DL_OBJECT, offsetof(struct file, taken_by_sends), 0, 0, true, NULL,
          "what pipeline sends and receives take from kernels that overlap with them; nothing if absent"},
+        {"waits_for_collectives", DL_BOOL, offsetof(struct file, waits_for_collectives), 0, 0, true, NULL,
+         "it executes no kernel during a collective, whatever the software; false if absent"},
         {"older_kernels_fraction", DL_NUMBER, offsetof(struct file, older_kernels_fraction), 0.01, 1, true, NULL,
          "rate of kernels written for the generation before, over that of current ones; 1 if absent"},
         {"gemm_workspace_bytes", DL_NUMBER, offsetof(struct file, gemm_workspace_bytes), 0, 1e10, true, NULL,
@@ -146,6 +149,7 @@ static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, s
                               .convolutions_as = file.convolutions_as,
                               .same_chip_as = file.same_chip_as,
                               .instructions_as = file.instructions_as,
+                              .waits_for_collectives = file.waits_for_collectives,
                               .older_kernels_fraction = file.older_kernels_fraction,
                               .gemm_workspace_bytes = file.gemm_workspace_bytes};
     if ((file.peaks.value &&

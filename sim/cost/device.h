@@ -38,6 +38,7 @@ struct dl_device {
     double launch_s;                      /* least time between the starts of two kernels on the device */
     struct dl_taken taken_by_exchanges;   /* from kernels, while a collective goes on */
     struct dl_taken taken_by_sends;       /* the same of a pipeline send */
+    bool waits_for_collectives;           /* it executes no kernel during one, whatever the software */
     double older_kernels_fraction;        /* of the rate of its own kernels, by those for the generation before it */
     double gemm_workspace_bytes;          /* that libraries want for its products, kept by each caller; 0: not known */
 };

@@ -13,7 +13,7 @@ const char *const dl_domains[] = {"tokens", "images", "files", NULL};
 /* Of one family, software and system. */
 struct entry {
     struct dl_setup of;
-    bool in_sight, blind;
+    bool in_sight, blind, strange;
     double bias, spread, ratio_spread;
     int64_t rows, ratio_rows;
 };
@@ -26,6 +26,7 @@ static const struct dl_field fields[] = {
     {"domain", DL_CHOICE, offsetof(struct entry, of.domain), 0, 0, true, dl_domains, NULL},
     {"in_sight", DL_BOOL, offsetof(struct entry, in_sight), 0, 0, true, NULL, NULL},
     {"blind", DL_BOOL, offsetof(struct entry, blind), 0, 0, true, NULL, NULL},
+    {"strange", DL_BOOL, offsetof(struct entry, strange), 0, 0, true, NULL, NULL},
     {"rows", DL_INT, offsetof(struct entry, rows), 1, most_rows, false, NULL, NULL},
     {"bias", DL_NUMBER, offsetof(struct entry, bias), -most_spread, most_spread, false, NULL, NULL},
     {"spread", DL_NUMBER, offsetof(struct entry, spread), 0, most_spread, false, NULL, NULL},
@@ -99,7 +100,7 @@ static bool is_among(const struct entry *e, struct among among)
 {
     return (!among.of || dl_is_same_setup(&e->of, among.of)) && (!among.kin || e->of.domain == among.kin->domain) &&
            !(among.unseen && e->in_sight) &&
-           (among.predicted == PREDICTED_EITHER || e->blind == (among.predicted == PREDICTED_BLIND));
+           (among.predicted == PREDICTED_EITHER ? !e->strange : e->blind == (among.predicted == PREDICTED_BLIND));
 }
 
 /* Errors of rows: how many, their sum, and the sum of their squares. */

@@ -15,7 +15,8 @@
  * Mechanisms were chosen with all of these in sight. Families that were predicted before anybody had looked at them are
  * `blind`: their errors are those of that first prediction, whatever is predicted since. They alone tell of software on
  * a system of which no step was seen, and with the others of its domain of software of which a family or two are known
- * there: a run of one's own is a further family. */
+ * there: a run of one's own is a further family. Of these, `strange` ones were chosen because little was known of their
+ * machines, and count for such setups alone. */
 #ifndef DL_REPORT_DISCREPANCY_H
 #define DL_REPORT_DISCREPANCY_H
 

@@ -230,11 +230,12 @@ static enum dl_status choose_fidelity(struct dl_session *s)
                    s->machine.transport.name);
 }
 
-/* Software tells what it takes of the host that it was timed on. */
-static void suit_host(struct dl_session *s)
+/* Software tells what it takes of the host that it was timed on, and what would overlap on most devices. */
+static void suit_software(struct dl_session *s)
 {
     const double slowdown = s->machine.topology->node.host.slowdown;
     if (slowdown > 0) dl_software_slow_hosts(&s->software, slowdown);
+    s->software.waits_for_collectives |= s->device.waits_for_collectives;
 }
 
 enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_request *request)
@@ -244,7 +245,7 @@ enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_req
     if (!request->like) s->schedules = dl_kept_schedules_new();
     if (!request->ideal) s->machine.keeper = request->machines; /* an ideal network changes the machine */
     if (request->like ? read_like(s, request->like) : read_all(s)) return s->err.status;
-    suit_host(s);
+    suit_software(s);
     if (choose_fidelity(s)) return s->err.status;
     return read_scenario(s);
 }

@@ -171,17 +171,29 @@ static void add_group(const json_t *group, struct errors *errors)
 static const struct {
     const char *family;
     double mean_error;
-} families[] = {{"a100-products", 0.07},       {"a100-40-products", 0.06},
-                {"a100-attention", 0.1},       {"a100-gelu", 0.12},
-                {"a100-layernorm", 0.12},      {"a100-softmax", 0.12},
-                {"b200-products", 0.1},        {"b200-groups", 0.1},
-                {"b200-attention", 0.12},      {"mi210-products", 0.1},
-                {"mi250x-products", 0.1},      {"mi300-products", 0.04},
-                {"max1550-products", 0.09},    {"v100-fp32-products", 0.06},
-                {"v100-fp16-products", 0.05},  {"a100-pcie-fp32-products", 0.05},
-                {"l4-fp32-products", 0.15},    {"mi100-fp32-products", 0.06},
-                {"mi210-fp32-products", 0.17}, {"tpu-products", 0.03},
-                {"tpu-attention", 0.1},        {"rtx-3090-products", 0.01}};
+} families[] = {{"a100-products", 0.07},
+                {"a100-40-products", 0.06},
+                {"a100-attention", 0.1},
+                {"a100-gelu", 0.12},
+                {"a100-layernorm", 0.12},
+                {"a100-softmax", 0.12},
+                {"b200-products", 0.1},
+                {"b200-groups", 0.1},
+                {"b200-attention", 0.12},
+                {"mi210-products", 0.1},
+                {"mi250x-products", 0.1},
+                {"mi300-products", 0.04},
+                {"mi300x-library-products", 0.11},
+                {"max1550-products", 0.09},
+                {"v100-fp32-products", 0.06},
+                {"v100-fp16-products", 0.05},
+                {"a100-pcie-fp32-products", 0.05},
+                {"l4-fp32-products", 0.15},
+                {"mi100-fp32-products", 0.06},
+                {"mi210-fp32-products", 0.17},
+                {"tpu-products", 0.03},
+                {"tpu-attention", 0.1},
+                {"rtx-3090-products", 0.01}};
 
 START_TEST(published_kernels_are_met_on_average)
 {

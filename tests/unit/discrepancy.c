@@ -119,6 +119,27 @@ START_TEST(families_that_something_was_fitted_to_tell_nothing_of_strangers)
 }
 END_TEST
 
+/* First predictions tell of strangers alone, or also of software of which a family is known on the system; those of
+ * machines that were chosen because little was known of them tell of strangers alone. */
+START_TEST(first_predictions_of_little_known_machines_tell_of_strangers)
+{
+    for (int strange = 0; strange < 2; strange++) {
+        json_t *const entries = json_array();
+        for (size_t i = 0; i < DL_COUNT(known); i++) {
+            json_t *const entry = entry_json(&known[i], 10);
+            if (i < 3) json_object_set_new(entry, "blind", json_true());
+            if (i < 3 && strange) json_object_set_new(entry, "strange", json_true());
+            json_array_append_new(entries, entry);
+        }
+        const struct dl_discrepancy stranger =
+            read_as(json_incref(entries), (struct dl_setup){"d", "y", false, DL_DOMAIN_TOKENS, NULL});
+        check(stranger, "FGH");
+        ck_assert(stranger.by_blind);
+        check(read_as(entries, (struct dl_setup){"a", "y", false, DL_DOMAIN_TOKENS, NULL}), strange ? "IJK" : "FGHIJK");
+    }
+}
+END_TEST
+
 START_TEST(own_rows_that_err_by_more_widen_the_interval_to_their_side)
 {
     const struct dl_discrepancy bad = find("b", "y", false), none = find("d", "y", false);
@@ -309,6 +330,7 @@ int main(void)
     tcase_add_test(tests, three_families_of_its_own_are_enough);
     tcase_add_test(tests, with_fewer_nobody_is_surer_than_all_families_are);
     tcase_add_test(tests, families_that_something_was_fitted_to_tell_nothing_of_strangers);
+    tcase_add_test(tests, first_predictions_of_little_known_machines_tell_of_strangers);
     tcase_add_test(tests, own_rows_that_err_by_more_widen_the_interval_to_their_side);
     tcase_add_test(tests, a_family_that_is_left_out_does_not_count);
     tcase_add_test(tests, few_families_make_a_wide_interval);

@@ -147,6 +147,7 @@ START_TEST(kernels_may_wait_for_all_collectives)
     const double ends = 0.2; /* of the parameters, whose gathers nothing hides */
     const double least_s = (1 - ends) * 2 * 2 * all.parameters * 7 / 8 / 450e9;
     ck_assert_double_gt(all.step_s - scatters.step_s, least_s);
+    ck_assert(run(stack, head, no_overlap, "device.waits_for_collectives=true").step_s == all.step_s);
 }
 END_TEST
 
