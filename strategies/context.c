@@ -46,6 +46,9 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
             return dl_fail(err, DL_IMPOSSIBLE, what->where,
                            "%s has layers of a state space, of which dlsim cannot divide the sequence",
                            what->model->name);
+    if (what->model->has_encoder)
+        return dl_fail(err, DL_IMPOSSIBLE, what->where,
+                       "%s has an encoder and a decoder, of whose sequences dlsim divides neither", what->model->name);
     if (!attention)
         return dl_fail(err, DL_IMPOSSIBLE, what->where, "%s has no attention, so no sequence to share",
                        what->model->name);

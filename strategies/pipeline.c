@@ -59,6 +59,17 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return check_list(o, entry, err);
 }
 
+/* Every stage of a decoder would need what the encoder made, and its first one the table of words. */
+static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
+{
+    const struct options *const o = options;
+    if (!what->model->has_encoder || o->ways * o->chunks == 1) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, what->where,
+                   "%s has an encoder and a decoder, which dlsim does not divide into stages; tensor parallelism and "
+                   "ZeRO share its memory",
+                   what->model->name);
+}
+
 /* On one rank, of gradients that it keeps: ZeRO 2 may leave it a shard. */
 static double kept_bytes(const struct dl_setting *s, const struct dl_shared *shared)
 {
@@ -102,6 +113,7 @@ const struct dl_strategy dl_strategy_pipeline = {
     .axes = axes,
     .n_axes = DL_COUNT(axes),
     .claim = claim,
+    .check = check,
     .rewrite = rewrite,
     .place = dl_any_place,
     .relief = &relief,

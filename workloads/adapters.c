@@ -21,6 +21,7 @@ const char *dl_transformer_lacks_adapters(const struct dl_transformer *o)
     if (o->kv_rank) return "its attention is latent, without one layer for queries, keys and values";
     if (o->pattern) return "it has a pattern of layers, not blocks of attention and feed-forward";
     if (o->mtp_layers) return "it predicts several tokens";
+    if (o->encoder_layers) return "it has an encoder and a decoder";
     return NULL;
 }
 

@@ -2,6 +2,18 @@
 #include "workloads/transformer.h"
 #include "workloads/workloads.h"
 
+static void turn_to(struct dl_block *b, int64_t seq, bool causal)
+{
+    b->seq = (double)seq;
+    b->causal = causal;
+    b->tokens = b->samples * b->seq;
+    b->elements = b->tokens * (double)b->o->hidden;
+}
+
+void dl_block_turn_to_encoder(struct dl_block *b) { turn_to(b, b->o->encoder_seq, false); }
+
+void dl_block_turn_to_decoder(struct dl_block *b) { turn_to(b, b->o->seq, b->o->causal); }
+
 /* Of so many elements; its parameters. */
 static double add_norm(struct dl_block *b, struct dl_tape_pass rows, double elements)
 {
@@ -135,7 +147,8 @@ void dl_block_branches(struct dl_block *b, const struct dl_branches *all)
         l.made.outputs += all->each[i].outputs;
         l.made.for_key_heads += all->each[i].for_key_heads;
     }
-    if (b->apart) {
+    const bool apart = b->apart && all->n > 1;
+    if (apart) {
         if (!b->tape.inside) dl_tape_enter(&b->tape, b->elements);
         dl_tape_pass(&b->tape,
                      &(struct dl_tape_pass){"branches", DL_ACTIVATION, .operation = "residual",
@@ -143,7 +156,7 @@ void dl_block_branches(struct dl_block *b, const struct dl_branches *all)
     } else {
         linear(b, &l);
     }
-    for (size_t i = 0; i < all->n && b->apart; i++) {
+    for (size_t i = 0; i < all->n && apart; i++) {
         l.made = all->each[i];
         linear(b, &l);
     }

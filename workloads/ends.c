@@ -11,8 +11,6 @@ static void embed_words(struct dl_block *b)
     dl_tape_pass(&b->tape, &(struct dl_tape_pass){"look-up", DL_INSIDE, .forward = 2 * b->elements,
                                                   .weight_gradient = 3 * b->elements, .operation = "embedding",
                                                   .table = table, .found = b->elements});
-    b->tape.layer->parameters_inside += table;
-    b->tape.layer->n_tensors += 1;
 }
 
 /* A linear layer with a bias on every patch, in every device; one more token, for the class, is learned. */
@@ -26,17 +24,10 @@ static void embed_patches(struct dl_block *b)
     b->tape.layer->n_tensors += 1;
 }
 
-void dl_block_build_embedding(struct dl_block *b, struct dl_layer *layer, struct dl_arena *arena)
+static void add_to_words(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
-    const double hidden = (double)o->hidden, added = (double)(o->positions == DL_LEARNED ? o->seq : 0) * hidden;
-    dl_block_begin(b, layer, "embedding");
-    if (o->patch)
-        embed_patches(b);
-    else
-        embed_words(b);
-    layer->parameters_outside += added + (double)o->token_types * hidden;
-    layer->n_tensors += (added > 0) + (o->token_types > 0);
+    const double hidden = (double)o->hidden, added = o->positions == DL_LEARNED ? b->seq * hidden : 0;
     if (added > 0)
         dl_tape_pass(&b->tape, &(struct dl_tape_pass){"positions", DL_ACTIVATION, .forward = 2 * b->elements + added,
                                                       .weight_gradient = b->elements + added});
@@ -48,8 +39,40 @@ void dl_block_build_embedding(struct dl_block *b, struct dl_layer *layer, struct
         const double moved = (2 + DL_MASK_BYTES / DL_ACTIVATION_BYTES) * b->elements;
         dl_tape_pass(&b->tape,
                      &(struct dl_tape_pass){"dropout", DL_ACTIVATION, .forward = moved, .input_gradient = moved});
-        layer->saved.outside_bytes += DL_MASK_BYTES * b->elements;
+        b->tape.layer->saved.outside_bytes += DL_MASK_BYTES * b->elements;
     }
+}
+
+/* Learned positions are those of the longer sequence; biases by distance are of the encoder's heads and the decoder's,
+ * of 32 ranges of distances each (Raffel et al. 2020, arXiv 1910.10683, 2.1). */
+static void count_embeddings(const struct dl_transformer *o, struct dl_layer *layer)
+{
+    const double hidden = (double)o->hidden, ranges = 32, stacks = o->encoder_layers ? 2 : 1;
+    const double places = (double)(o->encoder_seq > o->seq ? o->encoder_seq : o->seq);
+    const bool is_learned = o->positions == DL_LEARNED, is_relative = o->positions == DL_RELATIVE;
+    if (!o->patch) layer->parameters_inside += (double)o->vocab * hidden;
+    layer->parameters_outside += is_learned * places * hidden + (double)o->token_types * hidden;
+    layer->parameters_outside += is_relative * stacks * ranges * (double)o->heads;
+    layer->n_tensors += !o->patch + is_learned + is_relative * stacks + (o->token_types > 0);
+}
+
+void dl_block_build_embedding(struct dl_block *b, struct dl_layer *layer, struct dl_arena *arena)
+{
+    const struct dl_transformer *const o = b->o;
+    dl_block_begin(b, layer, "embedding");
+    count_embeddings(o, layer);
+    if (o->encoder_layers) {
+        dl_block_turn_to_encoder(b);
+        embed_words(b);
+        add_to_words(b);
+        dl_block_keep_encoded(b);
+        dl_block_turn_to_decoder(b);
+    }
+    if (o->patch)
+        embed_patches(b);
+    else
+        embed_words(b);
+    add_to_words(b);
     dl_tape_end(&b->tape, arena);
     if (dl_block_is_frozen(b)) { /* nobody needs a gradient of it */
         layer->n_backward = 0;

@@ -66,7 +66,7 @@ static void one_hot_matrices(struct dl_block *b, double places)
 static void experts_by_gemms(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
-    const double seq = (double)o->seq, hidden = width_of(o);
+    const double seq = b->seq, hidden = width_of(o);
     const double places = (double)o->top_k * dl_expert_padding(o) * seq;
     const struct dl_kernel_dimensions to = {.batch = DL_BY_SAMPLE, .k = DL_BY_TOKEN};
     const struct dl_kernel_dimensions from = {.batch = DL_BY_SAMPLE, .m = DL_BY_TOKEN};

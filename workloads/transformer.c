@@ -1,4 +1,4 @@
-/* transformer.c - GPT, BERT, Llama, mixtures of experts and ViT: an embedding, blocks, and a head that ends in the
+/* transformer.c - GPT, BERT, T5, Llama, mixtures of experts and ViT: an embedding, blocks, and a head that ends in the
  * loss.
  */
 #include "workloads/transformer.h"
@@ -15,7 +15,7 @@
 const char *const dl_norms[] = {"layernorm", "rmsnorm", NULL};
 const char *const dl_activations[] = {"gelu", "relu", "swiglu", "geglu", "clamped_swiglu", "squared_relu", NULL};
 static const char *const projections[] = {"joined", "apart", NULL}; /* as enum dl_projections */
-static const char *const positions[] = {"learned", "rotary", "none", "yarn", "alibi", NULL};
+static const char *const positions[] = {"learned", "rotary", "none", "yarn", "alibi", "relative", NULL};
 
 static const struct dl_transformer defaults = {
     .bias = true, .dropout = true, .causal = true, .tied_embedding = true, .final_norm = true, .moe_every = 1};
@@ -25,6 +25,11 @@ static const struct dl_field fields[] = {
     {"heads", DL_INT, AT(heads), 1, MAX_SIZE, true, NULL, "attention heads, needed for any attention; none if absent"},
     {"seq", DL_INT, AT(seq), 1, MAX_SIZE, false, NULL,
      "tokens of a sample; of an image, its patches and the class token"},
+    {"encoder_layers", DL_INT, AT(encoder_layers), 1, MAX_LAYERS, true, NULL,
+     "blocks of an encoder, to what these make of another sequence all blocks attend (Vaswani et al. 2017, T5); there "
+     "is no encoder if absent"},
+    {"encoder_seq", DL_INT, AT(encoder_seq), 1, MAX_SIZE, true, NULL,
+     "tokens of a sample that the encoder reads, beside the seq of the decoder; needed with encoder_layers"},
     {"vocab", DL_INT, AT(vocab), 1, MAX_SIZE, false, NULL,
      "size of the vocabulary, padded as in the run; of images, the number of classes"},
     {"ffn", DL_INT, AT(ffn), 1, MAX_SIZE, true, NULL, "width between the linear layers; 4 hidden if absent"},
@@ -34,7 +39,7 @@ static const struct dl_field fields[] = {
     {"activation", DL_CHOICE, AT(activation), 0, 0, true, dl_activations, "between the linear layers; gelu if absent"},
     {"positions", DL_CHOICE, AT(positions), 0, 0, true, positions,
      "how positions are encoded; yarn is rotary with scaled cosines and sines, alibi a bias of scores by their "
-     "distance; learned if absent"},
+     "distance, relative one that is learned (T5), with scores in memory; learned if absent"},
     {"projections", DL_CHOICE, AT(projections), 0, 0, true, projections,
      "matrices of queries, keys and values, and those of a gated layer, as one tensor or several (software may fuse "
      "several); joined if absent"},
@@ -169,12 +174,15 @@ static void add_halves_in_parallel(struct dl_block *b)
 static void build_block(struct dl_block *b, bool has_experts, bool predicts, struct dl_layer *layer,
                         struct dl_arena *arena)
 {
+    const bool is_decoder = b->o->encoder_layers && !b->is_encoder;
     dl_block_begin(b, layer, "block");
     if (predicts) join_next_token(b);
+    if (is_decoder && b->is_first) dl_block_end_encoder(b);
     if (b->o->parallel_norms) {
         add_halves_in_parallel(b);
     } else {
         dl_block_attention(b);
+        if (is_decoder) dl_block_cross_attention(b);
         if (has_experts)
             dl_block_experts(b);
         else
@@ -217,20 +225,30 @@ static bool block_has_window(const struct dl_transformer *o, int64_t block)
 }
 
 /* Blocks that are alike are the same one: with windows or without, with experts or without. */
-static void lay_blocks(struct dl_block *b, struct dl_layer *out, struct dl_arena *arena)
+static void lay_blocks(struct dl_block *b, int64_t n, struct dl_layer *out, struct dl_arena *arena)
 {
     struct dl_layer made[2][2];
     bool is_made[2][2] = {{false}};
-    for (int64_t i = 0; i < b->o->layers; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const bool in_windows = block_has_window(b->o, i), has_experts = block_has_experts(b->o, i);
         struct dl_layer *const block = &made[in_windows][has_experts];
         b->in_windows = in_windows;
         b->is_first = i == 0;
         if (!is_made[in_windows][has_experts]) build_block(b, has_experts, false, block, arena);
-        is_made[in_windows][has_experts] = !(b->is_first && dl_block_is_frozen(b)); /* below it nothing is trained */
+        /* Below the first nothing is trained, or the encoder ends in it. */
+        is_made[in_windows][has_experts] = !(b->is_first && (dl_block_is_frozen(b) || b->o->encoder_layers));
         out[i] = *block;
     }
     b->in_windows = b->is_first = false;
+}
+
+static void lay_encoder(struct dl_block *b, struct dl_layer *out, struct dl_arena *arena)
+{
+    b->is_encoder = true;
+    dl_block_turn_to_encoder(b);
+    lay_blocks(b, b->o->encoder_layers, out, arena);
+    b->is_encoder = false;
+    dl_block_turn_to_decoder(b);
 }
 
 static void set_flop(const struct dl_transformer *o, struct dl_model *out)
@@ -249,13 +267,13 @@ static void set_flop(const struct dl_transformer *o, struct dl_model *out)
 
 static void lay_model(const struct dl_transformer *o, const struct dl_build *build, struct dl_model *out)
 {
-    const double tokens = build->samples * (double)o->seq;
-    struct dl_block b = {.o = o, .samples = build->samples, .tokens = tokens, .elements = tokens * (double)o->hidden};
+    struct dl_block b = {.o = o, .samples = build->samples};
+    dl_block_turn_to_decoder(&b);
     b.flash = build->flash && !(build->unfused_groups && o->kv_heads < o->heads);
     b.gathers_key_heads = build->gathers_key_heads;
     if (!out->lacks_adapters) b.adapters = build->adapters;
     b.apart = build->projections_apart && o->projections == DL_APART;
-    const size_t n_blocks = (size_t)(o->layers + o->mtp_layers);
+    const size_t n_encoding = (size_t)o->encoder_layers, n_blocks = n_encoding + (size_t)(o->layers + o->mtp_layers);
     struct dl_layer predicting = {0};
     if (o->mtp_layers) build_block(&b, block_has_experts(o, o->layers - 1), true, &predicting, build->arena);
     if (o->mtp_wide) dl_layer_widen(&predicting, build->arena);
@@ -263,10 +281,11 @@ static void lay_model(const struct dl_transformer *o, const struct dl_build *bui
     out->n_layers = n_blocks + 2;
     out->layers = dl_arena_alloc(build->arena, out->n_layers * sizeof *out->layers);
     dl_block_build_embedding(&b, &out->layers[0], build->arena);
+    if (o->encoder_layers) lay_encoder(&b, &out->layers[1], build->arena);
     if (o->pattern)
         dl_pattern_lay(&b, &out->layers[1], build->arena);
     else
-        lay_blocks(&b, &out->layers[1], build->arena);
+        lay_blocks(&b, o->layers, &out->layers[1 + n_encoding], build->arena);
     for (int64_t i = 0; i < o->mtp_layers; i++) out->layers[1 + o->layers + i] = predicting;
     dl_block_build_head(&b, &out->layers[1 + n_blocks], build->arena);
 }
@@ -288,7 +307,8 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     if (!json_object_get(build->doc.value, "attention_dropout")) o.attention_dropout = o.dropout;
     out->lacks_adapters = dl_transformer_lacks_adapters(&o);
     lay_model(&o, build, out);
-    out->tokens_per_sample = (double)o.seq;
+    out->tokens_per_sample = (double)(o.encoder_seq + o.seq);
+    out->has_encoder = o.encoder_layers > 0;
     out->hidden = (double)o.hidden;
     out->tied_embedding = o.tied_embedding;
     out->routing =
@@ -305,7 +325,7 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
 
 const struct dl_workload_kind dl_workload_transformer = {
     .name = "transformer",
-    .doc = "GPT, BERT, Llama, ViT, mixtures of experts and hybrids with state spaces",
+    .doc = "GPT, BERT, T5, Llama, ViT, mixtures of experts and hybrids with state spaces",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct dl_transformer),

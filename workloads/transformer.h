@@ -9,11 +9,12 @@ enum dl_activation { DL_GELU, DL_RELU, DL_SWIGLU, DL_GEGLU, DL_CLAMPED_SWIGLU, D
 extern const char *const dl_activations[];   /* their names */
 extern const char *const dl_norms[];         /* those of norms */
 enum dl_projections { DL_JOINED, DL_APART }; /* the matrices of queries, keys and values, and those of a gated layer */
-enum dl_positions { DL_LEARNED, DL_ROTARY, DL_NO_POSITIONS, DL_YARN, DL_ALIBI };
+enum dl_positions { DL_LEARNED, DL_ROTARY, DL_NO_POSITIONS, DL_YARN, DL_ALIBI, DL_RELATIVE };
 
 /* 0 in an option that may be absent: what its doc in the table of fields says. */
 struct dl_transformer {
     int64_t layers, hidden, ffn, heads, kv_heads, head_size, seq, vocab;
+    int64_t encoder_layers, encoder_seq; /* blocks before these, and what they read; 0: there is no encoder */
     int64_t norm, activation, positions; /* the enums above */
     int64_t projections;                 /* enum dl_projections */
     bool bias, dropout, causal, tied_embedding;
@@ -44,6 +45,9 @@ struct dl_block {
     const struct dl_transformer *o; /* complete: nothing is 0 that has another default */
     struct dl_tape tape;
     double samples;
+    double seq;      /* tokens of a sample that it works on: the encoder's or the decoder's */
+    bool causal;     /* they attend to earlier ones only */
+    bool crosses;    /* they attend to what the encoder made of its own */
     double tokens;   /* samples x seq */
     double elements; /* tokens x hidden */
     bool flash;
@@ -51,9 +55,14 @@ struct dl_block {
     bool in_windows;        /* its tokens attend to the last `window` ones only */
     bool gathers_key_heads; /* as in struct dl_model_code */
     struct dl_adapters adapters;
-    bool is_first;   /* among the blocks */
+    bool is_first;   /* among the blocks, of the encoder or the decoder */
+    bool is_encoder; /* of the encoder before a decoder */
     bool sums_later; /* what the second product of a pair makes is added to what another makes before it leaves */
 };
+
+/* From now on it works on the tokens of the encoder, or on those of the decoder, which are all where there is none. */
+void dl_block_turn_to_encoder(struct dl_block *block);
+void dl_block_turn_to_decoder(struct dl_block *block);
 
 /* A norm of `elements` in rows of `width`; what it is given is kept by another. */
 void dl_block_add_norm(struct dl_block *block, const char *name, dl_dimensions by, double elements, double width);
@@ -128,6 +137,18 @@ void dl_block_mixer(struct dl_block *block);
 /* The same without norm and residual. */
 void dl_block_attend(struct dl_block *block);
 void dl_block_feed(struct dl_block *block);
+/* The first without the linear layers that make queries, keys and values. */
+void dl_block_attend_to(struct dl_block *block);
+
+/* Column-parallel linear layers that make keys and values of the tokens that the block works on, and their queries. */
+struct dl_branch dl_block_queries(const struct dl_block *block, const char *name);
+struct dl_branch dl_block_keys(const struct dl_block *block, const char *name);
+
+/* Of a decoder with an encoder: what its first block begins with, the half between attention and feed-forward, and
+ * what is kept for it; and the encoder's blocks. */
+void dl_block_end_encoder(struct dl_block *block);
+void dl_block_cross_attention(struct dl_block *block);
+void dl_block_keep_encoded(struct dl_block *block);
 
 /* The element-wise function between the two linear layers, on so many outputs of it; with what it saves. The module
  * keeps what it is given, if it is not that of the block around it. */

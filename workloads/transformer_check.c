@@ -32,6 +32,8 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
         {"expert_groups", "experts"},
         {"expert_groups", "top_groups"},
         {"top_groups", "expert_groups"},
+        {"encoder_seq", "encoder_layers"},
+        {"encoder_layers", "encoder_seq"},
     };
     for (size_t i = 0; i < DL_COUNT(companions); i++)
         if (json_object_get(build->doc.value, companions[i].key) &&
@@ -51,6 +53,15 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
     if (o->kv_rank && json_object_get(build->doc.value, "qkv_bias"))
         return dl_refuse(build, "qkv_bias", err,
                          "means nothing beside 'kv_rank': latent attention has biases if all do");
+    return DL_OK;
+}
+
+static enum dl_status check_encoder(const struct dl_build *build, struct dl_error *err)
+{
+    static const char *const others[] = {"pattern", "patch", "mtp_layers", "window", "parallel_norms", "kv_rank"};
+    for (size_t i = 0; json_object_get(build->doc.value, "encoder_layers") && i < DL_COUNT(others); i++)
+        if (json_object_get(build->doc.value, others[i]))
+            return dl_refuse(build, others[i], err, "means nothing beside 'encoder_layers': no model has both");
     return DL_OK;
 }
 
@@ -96,7 +107,8 @@ enum dl_status dl_transformer_check(const struct dl_transformer *o, const struct
 {
     const bool attends = !o->pattern || dl_pattern_has(o, '*');
     if (attends && !o->heads) return dl_fail(err, DL_KEY, build->doc.where, "needs the key 'heads'");
-    if (check_companions(o, build, err) || check_patches(o, build, err) || dl_pattern_check(o, build, err))
+    if (check_companions(o, build, err) || check_encoder(build, err) || check_patches(o, build, err) ||
+        dl_pattern_check(o, build, err))
         return err->status;
     if (attends && !o->head_size && o->hidden % o->heads)
         return dl_refuse(build, "heads", err, "%lld heads do not divide hidden, %lld; or give head_size",

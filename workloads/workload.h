@@ -210,6 +210,7 @@ struct dl_model {
     double tokens_per_sample; /* 0: not a language model */
     double hidden;
     double model_flop_per_sample[DL_N_FLOP_COUNTS]; /* forward and backward, no recomputation, no padding: for MFU */
+    bool has_encoder;                               /* before the decoder, whose blocks attend to what it made */
     bool tied_embedding;                            /* the head's weights are the embedding's parameters_inside */
     struct dl_routing routing;                      /* of all layers that have experts */
     uint32_t key_copies; /* neighbouring tensor ranks that need the same head of keys; the layers are as wide as if each

@@ -33,7 +33,7 @@ enum dl_status {
 
 struct dl_error {
     enum dl_status status;
-    char text[768]; /* one line: place, what is wrong, what would be right; "": told already */
+    char text[1024]; /* one line: place, what is wrong, what would be right; "": told already */
     void (*tell)(void *user, const char *text); /* OPTIONAL: gets errors after which a reader goes on */
     void *user;
     size_t n_told;
@@ -55,7 +55,7 @@ const char *dl_nearest(const char *word, const char *const *candidates, size_t n
 
 /* What to say after an unknown word, each in `out`, which it returns: ", did you mean 'x'?" or, if nothing is near, "";
  * "x, y, z", all that there are; the first or, if nothing is near, "; there are x, y, z". */
-enum { DL_HINT = 648 };
+enum { DL_HINT = 768 };
 const char *dl_suggestion(const char *word, const char *const *candidates, size_t n_candidates, char out[DL_HINT]);
 const char *dl_joined(const char *const *words, size_t n_words, char out[DL_HINT]);
 const char *dl_hint(const char *word, const char *const *candidates, size_t n_candidates, char out[DL_HINT]);

@@ -26,7 +26,7 @@ static const struct dl_operation operations[] = {
     FUNCTION("layernorm"), FUNCTION("rmsnorm"), PLAIN("batchnorm"), {.name = "native_batchnorm", MEMORY, .like = "batchnorm"}, PLAIN("lrn"), FUNCTION("softmax"),
     {.name = "cross_entropy", MEMORY, .is_function = true, .is_of_loss = true, .stands_apart = true},
     {.name = "logits_to_fp32", MEMORY, .is_of_loss = true, .stands_apart = true},
-    APART("embedding"), PLAIN("positions"), PLAIN("token_types"), {.name = "rotary", MEMORY, .rotates = true},
+    APART("embedding"), PLAIN("positions"), {.name = "position_bias", MEMORY, .like = "residual"}, PLAIN("token_types"), {.name = "rotary", MEMORY, .rotates = true},
     FUNCTION("gelu"), FUNCTION("geglu"), PLAIN("relu"), {.name = "relu6", MEMORY, .like = "relu"}, {.name = "squared_relu", MEMORY, .like = "relu"}, FUNCTION("swiglu"),
     {.name = "clamped_swiglu", MEMORY, .is_function = true, .like = "swiglu"},
     PLAIN("dropout"), PLAIN("residual"), {.name = "layer_scale", MEMORY, .like = "residual"}, {.name = "logit_cap", MEMORY, .is_of_loss = true, .like = "relu"}, {.name = "add", MEMORY, .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),

@@ -9,7 +9,7 @@ static const struct dl_hf_model *const models[] = {
     &dl_hf_qwen2_moe, &dl_hf_qwen3_moe, &dl_hf_deepseek_v2, &dl_hf_deepseek_v3, &dl_hf_nemotron_h, &dl_hf_gpt_oss,
     &dl_hf_gpt2,      &dl_hf_gptj,      &dl_hf_gpt_neox,    &dl_hf_gpt_bigcode, &dl_hf_starcoder2, &dl_hf_opt,
     &dl_hf_bloom,     &dl_hf_falcon,    &dl_hf_phi,         &dl_hf_stablelm,    &dl_hf_bert,       &dl_hf_roberta,
-    &dl_hf_vit,       &dl_hf_dinov2,
+    &dl_hf_vit,       &dl_hf_dinov2,    &dl_hf_t5,
 };
 
 const struct dl_hf_model *dl_hf_model_find(const char *model_type)

@@ -139,7 +139,7 @@ extern const struct dl_hf_model dl_hf_qwen2, dl_hf_qwen3, dl_hf_qwen2_moe, dl_hf
 extern const struct dl_hf_model dl_hf_deepseek_v2, dl_hf_deepseek_v3, dl_hf_nemotron_h;
 extern const struct dl_hf_model dl_hf_gpt2, dl_hf_gpt_neox, dl_hf_gpt_bigcode, dl_hf_starcoder2;
 extern const struct dl_hf_model dl_hf_opt, dl_hf_falcon, dl_hf_phi, dl_hf_stablelm;
-extern const struct dl_hf_model dl_hf_bert, dl_hf_roberta, dl_hf_vit, dl_hf_dinov2;
+extern const struct dl_hf_model dl_hf_bert, dl_hf_roberta, dl_hf_vit, dl_hf_dinov2, dl_hf_t5;
 
 #define DL_HF_DECODER                                                                                                  \
     "\"norm\": \"rmsnorm\", \"positions\": \"rotary\", \"projections\": \"apart\", \"bias\": false, \"dropout\": "     \

@@ -20,6 +20,7 @@ static enum dl_status read_launch(struct dl_megatron_reading *r, const struct dl
     dl_megatron_read_launcher(r, launch);
     if (dl_megatron_read_flags(r, &launch->arguments, err)) return err->status;
     const size_t told = err->n_told;
+    if (dl_megatron_settle_encoder(r, err) && !dl_go_on(err)) return err->status;
     if (dl_megatron_strategy(r, err) && !dl_go_on(err))
         return err->status; /* it bounds ways, which pad the vocabulary */
     if (dl_megatron_workload(r, err) && !dl_go_on(err)) return err->status;

@@ -12,10 +12,10 @@
 #include "sim/import/shell.h"
 
 /* Which model the program trains. */
-enum dl_megatron_model { DL_MEGATRON_GPT, DL_MEGATRON_BERT };
+enum dl_megatron_model { DL_MEGATRON_GPT, DL_MEGATRON_BERT, DL_MEGATRON_T5 };
 
 /* Choices of flags, in the order of their words in megatron_flags.c; 0: not given. */
-enum { DL_POSITIONS_LEARNED = 1, DL_POSITIONS_ROPE, DL_POSITIONS_NONE, DL_POSITIONS_YARN };
+enum { DL_POSITIONS_LEARNED = 1, DL_POSITIONS_ROPE, DL_POSITIONS_NONE, DL_POSITIONS_YARN, DL_POSITIONS_RELATIVE };
 enum { DL_NORM_LAYER = 1, DL_NORM_RMS };
 enum { DL_CONTEXT_P2P = 1, DL_CONTEXT_A2A, DL_CONTEXT_ALL_GATHER, DL_CONTEXT_ALLGATHER };
 enum { DL_DISPATCH_ALLGATHER = 1, DL_DISPATCH_ALLTOALL, DL_DISPATCH_FLEX };
@@ -35,6 +35,8 @@ struct dl_megatron {
     int64_t devices; /* that the launcher starts; 0: not said */
     /* the model */
     int64_t layers, mtp_layers, hidden, ffn, heads, query_groups, kv_channels, seq, max_positions;
+    int64_t encoder_layers, decoder_layers, encoder_seq, decoder_seq;
+    double encoder_stages;
     int64_t positions, norm, spec;
     const char *tokenizer;
     int64_t vocab, padded_vocab, vocab_multiple, vocab_extra;
@@ -120,6 +122,8 @@ void dl_megatron_read_launcher(struct dl_megatron_reading *r, const struct dl_la
 /* ---- documents ---- */
 
 /* Each fills one document of `out`; those of the strategy and the software come together. */
+/* Which flags are the encoder's and which the decoder's; before all that reads layers and lengths. */
+enum dl_status dl_megatron_settle_encoder(const struct dl_megatron_reading *r, struct dl_error *err);
 enum dl_status dl_megatron_workload(struct dl_megatron_reading *r, struct dl_error *err);
 enum dl_status dl_megatron_strategy(struct dl_megatron_reading *r, struct dl_error *err);
 /* A part of it: `precision`, and blocks that stay wide. */

@@ -85,11 +85,8 @@ void dl_megatron_export_print(const struct dl_megatron_export *x, FILE *to)
     fputs("#!/bin/sh\n", to);
     for (size_t i = 0; i < w->n_left_out; i++)
         fprintf(to, "# no flag for %s %s: %s\n", w->left_out[i].key, w->left_out[i].value, w->left_out[i].why);
-    if (x->devices)
-        fprintf(to, "srun --ntasks=%lld python %s", (long long)x->devices,
-                x->is_bert ? "pretrain_bert.py" : "pretrain_gpt.py");
-    else
-        fprintf(to, "python %s", x->is_bert ? "pretrain_bert.py" : "pretrain_gpt.py");
+    if (x->devices) fprintf(to, "srun --ntasks=%lld ", (long long)x->devices);
+    fprintf(to, "python pretrain_%s.py", x->is_bert ? "bert" : x->has_encoder ? "t5" : "gpt");
     for (size_t i = 0; i < x->flags.n; i++) fprintf(to, " \\\n    %s", x->flags.items[i].text);
     fputc('\n', to);
 }

@@ -14,7 +14,7 @@ struct dl_megatron_export {
     struct dl_arena *arena;
     struct dl_shell_words flags; /* "--flag value" each; for dl_free */
     struct dl_imported without;  /* a list of what has no counterpart, for dl_imported_release */
-    bool is_bert;
+    bool is_bert, has_encoder;
 };
 /* Fails only where a document is not what its schema says. */
 enum dl_status dl_megatron_export(struct dl_megatron_export *x, struct dl_error *err);

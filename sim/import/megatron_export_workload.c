@@ -24,7 +24,17 @@ static const struct {
     {"kv_rank", "kv-lora-rank"},
     {"rope_size", "qk-pos-emb-head-dim"},
     {"value_size", "v-head-dim"},
+    {"encoder_layers", "encoder-num-layers"},
+    {"encoder_seq", "encoder-seq-length"},
 };
+
+/* The decoder has flags of its own beside an encoder. */
+static const char *flag_of(const struct dl_megatron_export *x, size_t count)
+{
+    if (x->has_encoder && strcmp(counts[count].key, "layers") == 0) return "decoder-num-layers";
+    if (x->has_encoder && strcmp(counts[count].key, "seq") == 0) return "decoder-seq-length";
+    return counts[count].flag;
+}
 
 /* Values that have one; NULL: none says it. Absent keys are as in dlsim, which has Megatron's defaults for these. */
 static const struct {
@@ -39,6 +49,7 @@ static const struct {
     {"positions", "\"rotary\"", "--position-embedding-type rope"},
     {"positions", "\"yarn\"", "--position-embedding-type yarn"},
     {"positions", "\"none\"", "--position-embedding-type none"},
+    {"positions", "\"relative\"", "--position-embedding-type relative"},
     {"positions", "\"learned\"", ""},
     {"bias", "true", ""},
     {"bias", "false", "--disable-bias-linear"},
@@ -72,13 +83,15 @@ static void put_attention_dropout(struct dl_megatron_export *x)
     if (!is_told && !dl_megatron_true(x->workload, "dropout", true)) dl_megatron_put(x, "--attention-dropout 0");
 }
 
-/* Learned positions are as many as tokens. */
+/* Learned positions are as many as tokens of the longer sequence. */
 static void put_positions(struct dl_megatron_export *x)
 {
     const bool learned =
         !json_object_get(x->workload.value, "positions") || dl_megatron_is(x->workload, "positions", "learned");
+    const int64_t seq = dl_megatron_count(x->workload, "seq", 0);
+    const int64_t encoder_seq = dl_megatron_count(x->workload, "encoder_seq", 0);
     if (learned)
-        dl_megatron_put(x, "--max-position-embeddings %lld", (long long)dl_megatron_count(x->workload, "seq", 0));
+        dl_megatron_put(x, "--max-position-embeddings %lld", (long long)(encoder_seq > seq ? encoder_seq : seq));
 }
 
 static void put_heads(struct dl_megatron_export *x)
@@ -187,10 +200,11 @@ void dl_megatron_export_workload(struct dl_megatron_export *x)
                                            "full_attention_every"};
     const char *known[DL_COUNT(counts) + DL_COUNT(values) + DL_COUNT(of_parts) + 1] = {NULL};
     size_t n = 0;
+    x->has_encoder = json_object_get(x->workload.value, "encoder_layers");
     for (size_t i = 0; i < DL_COUNT(of_parts); i++) known[n++] = of_parts[i];
     for (size_t i = 0; i < DL_COUNT(counts); i++) {
         const int64_t value = dl_megatron_count(x->workload, counts[i].key, 0);
-        if (value) dl_megatron_put(x, "--%s %lld", counts[i].flag, (long long)value);
+        if (value) dl_megatron_put(x, "--%s %lld", flag_of(x, i), (long long)value);
         known[n++] = counts[i].key;
     }
     for (size_t i = 0; i < DL_COUNT(values); i++) known[n++] = values[i].key;

@@ -32,7 +32,7 @@ const struct dl_megatron dl_megatron_defaults = {.hidden_dropout = -1,
         name, DL_FLAG_WORDS, AT(member), NULL                                                                          \
     }
 
-static const char *const positions[] = {"learned_absolute", "rope", "none", "yarn", NULL};
+static const char *const positions[] = {"learned_absolute", "rope", "none", "yarn", "relative", NULL};
 static const char *const norms[] = {"LayerNorm", "RMSNorm", NULL};
 static const char *const context_kinds[] = {"p2p", "a2a", "all_gather", "allgather", NULL};
 static const char *const dispatchers[] = {"allgather", "alltoall", "flex", NULL};
@@ -54,6 +54,8 @@ static const char *const gradient_types[] = {"fp32", "bf16", NULL};
 
 static const struct dl_megatron_flag flags[] = {
     COUNT("num-layers", layers),
+    COUNT("encoder-num-layers", encoder_layers),
+    COUNT("decoder-num-layers", decoder_layers),
     COUNT("hidden-size", hidden),
     COUNT("ffn-hidden-size", ffn),
     COUNT("num-attention-heads", heads),
@@ -61,6 +63,9 @@ static const struct dl_megatron_flag flags[] = {
     COUNT("num-query-groups", query_groups),
     COUNT("kv-channels", kv_channels),
     COUNT("seq-length", seq),
+    COUNT("encoder-seq-length", encoder_seq),
+    COUNT("decoder-seq-length", decoder_seq),
+    {"encoder-pipeline-model-parallel-size", DL_FLAG_NUMBER, AT(encoder_stages), NULL},
     COUNT("max-position-embeddings", max_positions),
     CHOICE("position-embedding-type", positions, positions),
     SWITCH("use-rotary-position-embeddings", rotary),

@@ -51,6 +51,7 @@ static const struct {
 } programs[] = {
     {"pretrain_gpt.py", DL_MEGATRON_GPT},
     {"pretrain_bert.py", DL_MEGATRON_BERT},
+    {"pretrain_t5.py", DL_MEGATRON_T5},
 };
 
 static void read_program(struct dl_megatron_reading *r, const char *program)

@@ -29,7 +29,8 @@ static const struct dl_reason reasons[] = {
      "moe-aux-loss-coeff moe-z-loss-coeff moe-router-topk-scaling-factor moe-router-bias-update-rate "
      "mtp-loss-scaling-factor"},
     {false, false, "values inside kernels: time and memory do not depend on them",
-     "norm-epsilon apply-layernorm-1p layernorm-epsilon rotary-* use-rope-scaling rope-scaling-factor rope-type mscale "
+     "relative-attention-* norm-epsilon apply-layernorm-1p layernorm-epsilon rotary-* use-rope-scaling "
+     "rope-scaling-factor rope-type mscale "
      "mscale-all-dim apply-query-key-layer-scaling glu-linear-offset activation-func-clamp-value "
      "ddp-average-in-collective "
      "moe-router-force-load-balancing"},
@@ -76,9 +77,8 @@ static const struct dl_reason reasons[] = {
     {false, true, "norms come before layers in dlsim, which moves the same bytes",
      "apply-residual-connection-post-layernorm"},
 
-    {true, true, "an encoder with a decoder: dlsim has no such model",
-     "encoder-num-layers decoder-num-layers encoder-seq-length decoder-seq-length encoder-pipeline-model-parallel-size "
-     "encoder-tensor-model-parallel-size pipeline-model-parallel-split-rank relative-attention-*"},
+    {true, true, "an encoder on stages of its own: dlsim divides no model with an encoder and a decoder into stages",
+     "encoder-tensor-model-parallel-size pipeline-model-parallel-split-rank"},
     {true, true, "layers that are no transformer blocks: dlsim has none",
      "mamba-* hybrid-* is-hybrid-model heterogeneous-layers-config-* linear-attention-*"},
     {true, true, "one module for several further tokens: dlsim has one for each", "mtp-use-repeated-layer"},

@@ -34,7 +34,7 @@ static const struct {
 
 static int64_t raw_vocab(const struct dl_megatron *m)
 {
-    const char *const usual = tokenizers[m->model == DL_MEGATRON_BERT].name; /* of its program */
+    const char *const usual = tokenizers[m->model != DL_MEGATRON_GPT].name; /* of its program */
     const char *const name = m->tokenizer ? m->tokenizer : usual;
     for (size_t i = 0; i < DL_COUNT(tokenizers); i++)
         if (strcmp(tokenizers[i].name, name) == 0)
@@ -102,9 +102,11 @@ static void set_positions(const struct dl_megatron_reading *r)
         set_word(r, "positions", "rotary");
     else if (m->positions == DL_POSITIONS_YARN)
         set_word(r, "positions", "yarn");
+    else if (m->positions == DL_POSITIONS_RELATIVE)
+        set_word(r, "positions", "relative");
     else if (m->no_positions || m->positions == DL_POSITIONS_NONE)
         set_word(r, "positions", "none");
-    else if (m->max_positions && m->max_positions != m->seq)
+    else if (m->max_positions && m->max_positions != (m->encoder_seq > m->seq ? m->encoder_seq : m->seq))
         dl_megatron_leave(r, "--max-position-embeddings",
                           dl_arena_format(r->arena, "%lld", (long long)m->max_positions), true,
                           "dlsim has a position for each token of a sample");
@@ -177,15 +179,36 @@ static enum dl_status set_experts(const struct dl_megatron_reading *r, struct dl
 
 /* ---- the whole ---- */
 
+/* What belongs to T5 makes it that, whatever the program is called; elsewhere the encoder's flags are other names for
+ * the model's (Megatron-LM, training/arguments.py, validate_args). */
+enum dl_status dl_megatron_settle_encoder(const struct dl_megatron_reading *r, struct dl_error *err)
+{
+    struct dl_megatron *const m = r->m;
+    if (m->decoder_layers || m->decoder_seq) m->model = DL_MEGATRON_T5;
+    if (!m->layers) m->layers = m->encoder_layers;
+    if (!m->seq) m->seq = m->encoder_seq;
+    const bool has_decoder = m->model == DL_MEGATRON_T5;
+    m->encoder_layers = has_decoder ? m->layers : 0;
+    m->encoder_seq = has_decoder ? m->seq : 0;
+    if (has_decoder && m->decoder_layers) m->layers = m->decoder_layers;
+    if (has_decoder) m->seq = m->decoder_seq;
+    if (!(m->encoder_stages > 0)) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "encoder-pipeline-model-parallel-size"),
+                   "must be 0: dlsim divides no model with an encoder and a decoder into stages, got %g",
+                   m->encoder_stages);
+}
+
 static enum dl_status check_needed(const struct dl_megatron_reading *r, struct dl_error *err)
 {
+    const bool has_decoder = r->m->model == DL_MEGATRON_T5;
     const struct {
         const char *flag;
         int64_t value;
     } needed[] = {{"num-layers", r->m->layers},
                   {"hidden-size", r->m->hidden},
                   {"num-attention-heads", r->m->heads},
-                  {"seq-length", r->m->seq}};
+                  {"encoder-seq-length", has_decoder ? r->m->encoder_seq : 1},
+                  {has_decoder ? "decoder-seq-length" : "seq-length", r->m->seq}};
     const size_t told = err->n_told;
     for (size_t i = 0; i < DL_COUNT(needed); i++) {
         if (needed[i].value) continue;
@@ -204,10 +227,12 @@ enum dl_status dl_megatron_workload(struct dl_megatron_reading *r, struct dl_err
         json_pack("{ss ss ss so}", "schema", "dlsim/workload/1", "source",
                   dl_arena_format(r->arena, "%s, %s", r->where, r->out->what), "kind", "transformer", "facts", facts);
     set_count(r, "layers", m->layers);
+    set_count(r, "encoder_layers", m->encoder_layers);
     set_count(r, "mtp_layers", m->mtp_layers);
     set_count(r, "hidden", m->hidden);
     set_count(r, "heads", m->heads);
     set_count(r, "seq", m->seq);
+    set_count(r, "encoder_seq", m->encoder_seq);
     const size_t told = err->n_told;
     if (set_vocab(r, facts, err) && !dl_go_on(err)) return err->status;
     set_attention(r);

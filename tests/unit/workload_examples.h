@@ -18,6 +18,9 @@
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':6,'hidden':64,'heads':4,'seq':32,"   \
     "'vocab':512,'experts':8,'top_k':2,'pattern':'M*-MEM','state_heads':8,'state_head_size':16,'state_size':16,"       \
     "'state_groups':8}"
+#define TRANSLATOR                                                                                                     \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'encoder_layers':3,'hidden':64,"   \
+    "'heads':4,'seq':16,'encoder_seq':32,'vocab':512}"
 
 struct counts {
     double parameters, forward_flop, not_needed; /* of a sample; not needed: the gradient of the input, which is data */
@@ -59,6 +62,19 @@ static inline struct counts of_hybrid(const json_t *workload)
     return sum;
 }
 
+/* Blocks of GPT, two of which attend to 32 other tokens as well, with a norm and four matrices with biases; a last norm
+ * of either half. */
+static inline struct counts of_translator(const json_t *workload)
+{
+    const double h = width_of(workload), s = key_of(workload, "seq", 1), e = key_of(workload, "encoder_seq", 1);
+    const double encoding = key_of(workload, "encoder_layers", 0), decoding = key_of(workload, "layers", 0);
+    const double table = count_table(workload), block = 12 * h * h + 13 * h, crossing = 4 * h * h + 6 * h;
+    const double encoded = e * 24 * h * h + 4 * e * e * h, decoded = s * 24 * h * h + 4 * s * s * h;
+    const double crossed = s * 4 * h * h + e * 4 * h * h + 4 * s * e * h;
+    return (struct counts){table + e * h + (encoding + decoding) * block + decoding * crossing + 4 * h,
+                           encoding * encoded + decoding * (decoded + crossed) + 2 * s * table, 0};
+}
+
 /* 64 pixels: from 3 channels to 16 in windows of nine, from 16 to 16, and all of them to 10. */
 static inline struct counts of_convnet(const json_t *workload)
 {
@@ -73,6 +89,7 @@ static const struct kind_example {
 } kinds[] = {{"transformer", FOUR_BLOCKS, of_written},
              {"transformer", TWO_WITH_EXPERTS, of_written},
              {"transformer", HYBRID, of_hybrid},
+             {"transformer", TRANSLATOR, of_translator},
              {"mlp", MLP, of_written},
              {"convnet", CONVNET, of_convnet}};
 

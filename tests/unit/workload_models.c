@@ -42,14 +42,18 @@ static bool check_experts(const struct dl_work *work, bool among_experts, bool i
     return among_experts;
 }
 
-/* Attention and feed-forward: what enters either, and what leaves, is part of one stay inside. */
-static bool is_in_parallel(void) { return json_object_get(f.doc.value, "parallel_norms") != NULL; }
-
-static bool leaves_later(const struct dl_work *work, size_t n)
+/* Attention and feed-forward side by side, or queries and the keys of another sequence: what enters either, and what
+ * leaves, is part of one stay inside. */
+static bool has_joint_stays(void)
 {
-    for (size_t i = 0; i < n; i++)
-        if (work[i].leaves > 0) return true;
-    return false;
+    return json_object_get(f.doc.value, "parallel_norms") != NULL || model.has_encoder;
+}
+
+static bool leaves_next(const struct dl_work *work, size_t n)
+{
+    size_t i = 0;
+    while (i < n && work[i].enters == 0 && work[i].leaves == 0) i++;
+    return i < n && work[i].enters == 0;
 }
 
 /* What enters leaves; what has an inner dimension, and products of experts, are between; returns whether the list ends
@@ -60,15 +64,26 @@ static bool check_borders(const struct dl_work *work, size_t n, bool inside)
     for (size_t i = 0; i < n; i++) {
         const struct dl_work *const w = &work[i];
         among_experts = check_experts(w, among_experts, inside, &has_product);
-        ck_assert(w->enters == 0 || !inside || is_in_parallel());
+        ck_assert(w->enters == 0 || !inside || has_joint_stays());
         inside |= w->enters > 0;
         if (w->gradient == DL_GRADIENT_INPUT && w->kernel.kind == DL_KERNEL_MEMORY)
             ck_assert_int_eq((w->kernel.by.elements & DL_BY_INNER) != 0 || w->kernel.on_operands, inside);
         ck_assert(w->leaves == 0 || inside);
-        inside &= w->leaves == 0 || (is_in_parallel() && leaves_later(w + 1, n - i - 1));
+        inside &= w->leaves == 0 || (has_joint_stays() && leaves_next(w + 1, n - i - 1));
     }
     ck_assert(!among_experts);
     return inside;
+}
+
+/* Words of the encoder and of the decoder leave, one look-up after the other, and their gradients enter. */
+static void check_look_ups(const struct dl_layer *layer)
+{
+    const double elements = model.samples * model.tokens_per_sample * model.hidden;
+    double leave = 0, enter = 0;
+    for (size_t i = 0; i < layer->n_forward; i++) leave += layer->forward[i].leaves;
+    for (size_t i = 0; i < layer->n_backward; i++) enter += layer->backward[i].enters;
+    ck_assert_double_eq(leave, elements);
+    ck_assert_double_eq(enter, elements);
 }
 
 /* Patches are made tokens of by a linear layer, words by a look-up. */
@@ -90,10 +105,14 @@ START_TEST(every_model_is_well_formed)
             const bool divides_input = i == 0 && layer->forward[0].enters > 0;
             check_shapes(layer->forward, layer->n_forward);
             check_shapes(layer->backward, layer->n_backward);
-            ck_assert_int_eq(check_borders(layer->forward, layer->n_forward, cuts_vocabulary && i == 0),
-                             cuts_vocabulary && i > 0);
-            ck_assert_int_eq(check_borders(layer->backward, layer->n_backward, cuts_vocabulary && i > 0),
-                             (cuts_vocabulary && i == 0) || divides_input);
+            if (model.has_encoder && i == 0) {
+                check_look_ups(layer);
+            } else {
+                ck_assert_int_eq(check_borders(layer->forward, layer->n_forward, cuts_vocabulary && i == 0),
+                                 cuts_vocabulary && i > 0);
+                ck_assert_int_eq(check_borders(layer->backward, layer->n_backward, cuts_vocabulary && i > 0),
+                                 (cuts_vocabulary && i == 0) || divides_input);
+            }
             ck_assert_double_ge(layer->saved.outside_bytes, 0);
             ck_assert_double_gt(layer->output_elements, 0);
             if (model.tokens_per_sample > 0) ck_assert_double_le(layer->saved.input_bytes, layer->saved.outside_bytes);

@@ -245,6 +245,9 @@ static const struct {
     {"wide-resnet50", 68883240, 0},   /* torchvision.models.wide_resnet50_2 */
     {"wide-resnet101", 126886696, 0}, /* torchvision.models.wide_resnet101_2 */
     {"mixtral-1b", 1154081792, 0},    /* kernels/torch/decoders.py */
+    {"t5-large", 783150080, 0},       /* transformers: T5ForConditionalGeneration of google/t5-v1_1-large */
+    {"t5-xl", 2849757184, 0},
+    {"t5-xxl", 11135332352, 0},
     {"densenet121", 7978856, 0},
     {"hep-15pf", 2.3 * 1048576 / 4, 0.02},        /* 2.3 MiB of fp32 */
     {"climate-15pf", 302.1 * 1048576 / 4, 0.001}, /* 302.1 MiB */
