@@ -107,14 +107,19 @@ static void heap_down(struct dl_events *q, size_t i, struct heap_entry entry)
     heap_place(q, i, entry);
 }
 
+/* At this place, or where it belongs from there. */
+static void heap_put(struct dl_events *q, size_t i, struct heap_entry entry)
+{
+    if (i > 0 && entry.date_s < q->heap[(i - 1) / arity].date_s)
+        heap_up(q, i, entry);
+    else
+        heap_down(q, i, entry);
+}
+
 static void heap_remove(struct dl_events *q, size_t i)
 {
     const struct heap_entry last = q->heap[--q->n_heap];
-    if (i == q->n_heap) return;
-    if (i > 0 && last.date_s < q->heap[(i - 1) / arity].date_s)
-        heap_up(q, i, last);
-    else
-        heap_down(q, i, last);
+    if (i < q->n_heap) heap_put(q, i, last);
 }
 
 /* ---- instants by date ---- */
@@ -128,18 +133,22 @@ static uint32_t *bucket(const struct dl_events *q, double date_s)
     return &q->hash[bits * odd >> q->hash_shift];
 }
 
+/* From now on it has this date. */
+static void hash(struct dl_events *q, uint32_t id, double date_s)
+{
+    uint32_t *const head = bucket(q, date_s);
+    q->instants[id].date_s = date_s;
+    q->instants[id].chain = *head;
+    *head = id;
+}
+
 static void grow_hash(struct dl_events *q)
 {
     q->hash_size *= 2;
     q->hash_shift--;
     q->hash = dl_realloc(q->hash, q->hash_size * sizeof *q->hash);
     memset(q->hash, 0xff, q->hash_size * sizeof *q->hash);
-    for (size_t i = 0; i < q->n_heap; i++) {
-        struct instant *const at = &q->instants[q->heap[i].instant];
-        uint32_t *const head = bucket(q, at->date_s);
-        at->chain = *head;
-        *head = q->heap[i].instant;
-    }
+    for (size_t i = 0; i < q->n_heap; i++) hash(q, q->heap[i].instant, q->heap[i].date_s);
 }
 
 static uint32_t new_instant(struct dl_events *q, double date_s)
@@ -152,9 +161,8 @@ static uint32_t new_instant(struct dl_events *q, double date_s)
     } else {
         q->free_instant = q->instants[id].chain;
     }
-    uint32_t *const head = bucket(q, date_s);
-    q->instants[id] = (struct instant){.date_s = date_s, .first = nothing, .last = nothing, .chain = *head};
-    *head = id;
+    q->instants[id] = (struct instant){.first = nothing, .last = nothing};
+    hash(q, id, date_s);
     DL_GROW(q->heap, q->n_heap, q->heap_capacity);
     heap_up(q, q->n_heap++, (struct heap_entry){.date_s = date_s, .instant = id});
     return id;
@@ -173,18 +181,28 @@ static void free_instant(struct dl_events *q, uint32_t id)
     q->free_instant = id;
 }
 
-static uint32_t instant_at(struct dl_events *q, double date_s)
+/* Or `nothing`. */
+static uint32_t find_instant(const struct dl_events *q, double date_s)
 {
-    for (uint32_t id = *bucket(q, date_s); id != nothing; id = q->instants[id].chain)
-        if (q->instants[id].date_s == date_s) return id;
-    return new_instant(q, date_s);
+    uint32_t id = *bucket(q, date_s);
+    while (id != nothing && q->instants[id].date_s != date_s) id = q->instants[id].chain;
+    return id;
+}
+
+/* To a date that no other has. */
+static void move_instant(struct dl_events *q, uint32_t id, double date_s)
+{
+    unhash(q, id);
+    hash(q, id, date_s);
+    heap_put(q, q->instants[id].heap_place, (struct heap_entry){.date_s = date_s, .instant = id});
 }
 
 /* ---- events ---- */
 
 static void append(struct dl_events *q, uint32_t event, double date_s)
 {
-    const uint32_t id = instant_at(q, date_s);
+    uint32_t id = find_instant(q, date_s);
+    if (id == nothing) id = new_instant(q, date_s);
     struct instant *const at = &q->instants[id];
     q->events[event].instant = id;
     q->events[event].previous = at->last;
@@ -230,9 +248,16 @@ uint32_t dl_events_add(struct dl_events *q, double date_s, uint32_t payload)
     return id;
 }
 
+/* One that is alone takes its instant along: most moves are short, in the heap as well. */
 void dl_events_move(struct dl_events *q, uint32_t event, double date_s)
 {
     assert(!isnan(date_s));
+    const struct event *const e = &q->events[event];
+    const bool is_alone = e->previous == nothing && e->next == nothing && e->instant != q->open;
+    if (is_alone && find_instant(q, date_s) == nothing) {
+        move_instant(q, e->instant, date_s);
+        return;
+    }
     detach(q, event);
     append(q, event, date_s);
 }

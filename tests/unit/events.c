@@ -124,6 +124,21 @@ START_TEST(removed_or_moved_from_an_open_instant_it_does_not_come_in_it)
 }
 END_TEST
 
+START_TEST(moved_alone_it_comes_at_its_new_date)
+{
+    uint32_t ids[20];
+    for (uint32_t i = 0; i < DL_COUNT(ids); i++) ids[i] = dl_events_add(q, i, i);
+    dl_events_move(q, ids[0], 12.5);
+    dl_events_move(q, ids[19], -1.0);
+    dl_events_move(q, ids[1], 1.0);
+    EXPECT(-1.0, 19);
+    for (uint32_t i = 1; i <= 12; i++) EXPECT(i, i);
+    EXPECT(12.5, 0);
+    dl_events_add(q, 13.0, 20);
+    EXPECT(13.0, 13, 20);
+}
+END_TEST
+
 /* ---- against a list that is searched for its earliest entry ---- */
 
 enum { n_events = 50000, n_live = 300 };
@@ -229,6 +244,7 @@ int main(void)
         both_zeros_are_the_same_date,
         moved_event_goes_to_the_end_of_its_new_instant,
         moved_within_its_instant_it_is_last,
+        moved_alone_it_comes_at_its_new_date,
         removed_event_never_comes,
         added_to_an_open_instant_it_comes_in_the_next,
         removed_or_moved_from_an_open_instant_it_does_not_come_in_it,
