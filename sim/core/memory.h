@@ -11,6 +11,14 @@ void *dl_alloc_dense(size_t bytes);
 void *dl_realloc(void *old, size_t bytes);
 void dl_free(void *block);
 
+/* What is there will be needed soon: bring it into the processor's cache. Nothing is read, so it may be anywhere. */
+static inline void dl_fetch(const void *from, size_t bytes)
+{
+    enum { cache_line = 64 };
+    for (size_t i = 0; i < bytes; i += cache_line) __builtin_prefetch((const char *)from + i);
+    __asm__ volatile(""); /* else compilers drop functions that only fetch, as if they did nothing */
+}
+
 /* At the start of a program: large blocks come from the system, and go back there, each time. So an array of zeros as
  * long as the links of a machine costs only what is touched of it, however often one is made. */
 void dl_memory_begin(void);

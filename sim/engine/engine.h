@@ -16,6 +16,10 @@ extern "C" {
 #endif
 
 typedef void (*dl_event_fn)(void *user, uint32_t tag);
+/* `done` is likely to be called soon: to fetch what it needs (dl_fetch), and nothing else. It comes nearer from call to
+ * call: n_before is 3, 2, 1, then 0 when it is next, though any of these may be left out. So what was fetched at one of
+ * them can be read at the next. */
+typedef void (*dl_coming_fn)(dl_event_fn done, void *user, uint32_t tag, size_t n_before);
 
 /* What is left of a bundle, and the links that it shall cross from now on: at first those that it crosses. */
 struct dl_turn {
@@ -81,6 +85,7 @@ extern const char *const dl_engine_names[];                    /* in the same or
 
 struct dl_engine {
     const struct dl_engine_kind *kind;
+    dl_coming_fn coming; /* OPTIONAL; an engine need not call it */
     /* OPTIONAL: called at every instant, to show that something goes on. */
     void (*progress)(double now_s, uint64_t n_events);
 };

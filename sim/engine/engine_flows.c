@@ -43,6 +43,7 @@ static double next_s(void *user) { return dl_flows_next_s(flows_of(user)); }
 static void advance(void *user)
 {
     struct engine *const e = user;
+    dl_flows_fetch(e->flows, e->base.coming);
     dl_flows_advance(e->flows);
     if (e->base.progress) e->base.progress(dl_flows_now_s(e->flows), dl_flows_n_events(e->flows));
 }

@@ -25,6 +25,7 @@ struct instant {
 struct heap_entry {
     double date_s;
     uint32_t instant;
+    uint32_t payload; /* of the event that it was made for */
 };
 
 struct dl_events {
@@ -151,7 +152,7 @@ static void grow_hash(struct dl_events *q)
     for (size_t i = 0; i < q->n_heap; i++) hash(q, q->heap[i].instant, q->heap[i].date_s);
 }
 
-static uint32_t new_instant(struct dl_events *q, double date_s)
+static uint32_t new_instant(struct dl_events *q, double date_s, uint32_t payload)
 {
     if (q->n_heap >= q->hash_size) grow_hash(q);
     uint32_t id = q->free_instant;
@@ -164,7 +165,7 @@ static uint32_t new_instant(struct dl_events *q, double date_s)
     q->instants[id] = (struct instant){.first = nothing, .last = nothing};
     hash(q, id, date_s);
     DL_GROW(q->heap, q->n_heap, q->heap_capacity);
-    heap_up(q, q->n_heap++, (struct heap_entry){.date_s = date_s, .instant = id});
+    heap_up(q, q->n_heap++, (struct heap_entry){.date_s = date_s, .instant = id, .payload = payload});
     return id;
 }
 
@@ -192,9 +193,11 @@ static uint32_t find_instant(const struct dl_events *q, double date_s)
 /* To a date that no other has. */
 static void move_instant(struct dl_events *q, uint32_t id, double date_s)
 {
+    struct heap_entry entry = q->heap[q->instants[id].heap_place];
+    entry.date_s = date_s;
     unhash(q, id);
     hash(q, id, date_s);
-    heap_put(q, q->instants[id].heap_place, (struct heap_entry){.date_s = date_s, .instant = id});
+    heap_put(q, q->instants[id].heap_place, entry);
 }
 
 /* ---- events ---- */
@@ -202,7 +205,7 @@ static void move_instant(struct dl_events *q, uint32_t id, double date_s)
 static void append(struct dl_events *q, uint32_t event, double date_s)
 {
     uint32_t id = find_instant(q, date_s);
-    if (id == nothing) id = new_instant(q, date_s);
+    if (id == nothing) id = new_instant(q, date_s, q->events[event].payload);
     struct instant *const at = &q->instants[id];
     q->events[event].instant = id;
     q->events[event].previous = at->last;
@@ -298,4 +301,30 @@ bool dl_events_take(struct dl_events *q, uint32_t *payload)
     event->next = q->free_event;
     q->free_event = id;
     return true;
+}
+
+/* ---- what comes next ---- */
+
+/* So that it is there to be opened. */
+static void fetch_instant(const struct dl_events *q, const struct heap_entry *entry, size_t n_before)
+{
+    const struct instant *const at = &q->instants[entry->instant];
+    if (n_before >= 2) {
+        dl_fetch(at, sizeof *at);
+        dl_fetch(bucket(q, entry->date_s), sizeof *q->hash);
+    } else {
+        dl_fetch(&q->events[at->first], sizeof *q->events);
+    }
+}
+
+/* The way by which the heap will close the place of the first: each of these goes up a level. */
+size_t dl_events_coming(const struct dl_events *q, uint32_t payloads[DL_N_COMING])
+{
+    size_t n = 0;
+    for (size_t i = 0; n < DL_N_COMING && arity * i + 1 < q->n_heap; n++) {
+        i = earliest_child(q, i);
+        payloads[n] = q->heap[i].payload;
+        fetch_instant(q, &q->heap[i], n);
+    }
+    return n;
 }

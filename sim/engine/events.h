@@ -7,6 +7,7 @@
 #define DL_ENGINE_EVENTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct dl_events;
@@ -26,5 +27,11 @@ double dl_events_next_s(const struct dl_events *q);
  * to a later instant. */
 void dl_events_open(struct dl_events *q);
 bool dl_events_take(struct dl_events *q, uint32_t *payload);
+
+/* What is likely to come after the earliest instant, for those who fetch what it needs: payloads of the next instant
+ * and of later ones. On its way an instant comes to each of these places once, from the last to the first, unless it
+ * was added late. These are guesses, but each is a payload that was added. Returns how many. */
+enum { DL_N_COMING = 5 };
+size_t dl_events_coming(const struct dl_events *q, uint32_t payloads[DL_N_COMING]);
 
 #endif

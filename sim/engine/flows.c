@@ -410,6 +410,31 @@ static void end(struct dl_flows *f, uint32_t id)
     if (done) done(user, tag);
 }
 
+static uint32_t path_of(const struct task *t)
+{
+    return t->state == LATENCY ? t->way_then - 1 : t->state == MOVING ? t->path : DL_NO_PATH;
+}
+
+static void fetch_for(const struct dl_flows *f, const struct task *t, size_t n_before, dl_coming_fn coming)
+{
+    const uint32_t path = path_of(t);
+    if (f->paths && path != DL_NO_PATH) dl_paths_fetch(f->paths, path, n_before);
+    if (coming && t->done && (t->state == TIMER || t->state == MOVING)) coming(t->done, t->user, t->tag, n_before);
+}
+
+/* Between two events of a task come those of thousands of others, so that little of what it needs is still in the
+ * cache. Where it is stands in what is fetched before it, so it goes by steps, the first of which is the task. */
+void dl_flows_fetch(const struct dl_flows *f, dl_coming_fn coming)
+{
+    uint32_t ids[DL_N_COMING];
+    const size_t n = dl_events_coming(f->events, ids);
+    for (size_t i = 0; i < n; i++)
+        if (i == DL_N_COMING - 1)
+            dl_fetch(&f->tasks[ids[i]], sizeof *f->tasks);
+        else
+            fetch_for(f, &f->tasks[ids[i]], i, coming);
+}
+
 void dl_flows_advance(struct dl_flows *f)
 {
     const double date_s = dl_events_next_s(f->events);

@@ -17,6 +17,8 @@ double dl_flows_wanted(const struct dl_flows *f, uint32_t link);
 
 /* Settle the rates, then the date of the next instant, or INFINITY. */
 double dl_flows_next_s(struct dl_flows *f);
+/* Fetch what the instants after that one need, and have it fetched by whoever is called then. coming: OPTIONAL. */
+void dl_flows_fetch(const struct dl_flows *f, dl_coming_fn coming);
 /* Let everything of that instant happen. */
 void dl_flows_advance(struct dl_flows *f);
 

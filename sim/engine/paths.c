@@ -142,6 +142,17 @@ void dl_paths_leave(struct dl_paths *p, uint32_t path)
     p->n_live--;
 }
 
+void dl_paths_fetch(const struct dl_paths *p, uint32_t path, size_t n_before)
+{
+    const struct path *const at = &p->paths[path];
+    if (n_before == 3)
+        dl_fetch(at, sizeof *at);
+    else if (at->flow == nothing)
+        dl_sharing_fetch_to_join(p->sharing, &p->narrow[at->first_narrow], at->n_narrow, n_before);
+    else
+        dl_sharing_fetch_to_leave(p->sharing, at->flow, n_before);
+}
+
 struct telling {
     struct dl_paths *p;
     dl_rate_fn changed;

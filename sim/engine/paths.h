@@ -25,6 +25,9 @@ uint32_t dl_paths_find(struct dl_paths *p, uint32_t *way, const struct dl_hop *h
 void dl_paths_join(struct dl_paths *p, uint32_t path);
 void dl_paths_leave(struct dl_paths *p, uint32_t path);
 
+/* A flow over it will join or leave soon, n_before as in dl_coming_fn: fetch what that needs. */
+void dl_paths_fetch(const struct dl_paths *p, uint32_t path, size_t n_before);
+
 /* One of the ways that cross this link and have a flow, or DL_NO_PATH. */
 uint32_t dl_paths_on(const struct dl_paths *p, uint32_t link);
 const struct dl_hop *dl_paths_hops(const struct dl_paths *p, uint32_t path, size_t *n_hops);

@@ -206,6 +206,40 @@ void dl_sharing_leave(struct dl_sharing *s, uint32_t flow)
     s->free_flow[f->size_class] = flow;
 }
 
+/* ---- what will be needed soon ---- */
+
+static void fetch_member(const struct dl_sharing *s, uint32_t m)
+{
+    if (m != nobody) dl_fetch(&s->members[m], sizeof *s->members);
+}
+
+/* Its links, then who will be next to it there. */
+void dl_sharing_fetch_to_join(const struct dl_sharing *s, const struct dl_hop *hops, size_t n_hops, size_t n_before)
+{
+    if (n_before == 2) dl_fetch(hops, n_hops * sizeof *hops);
+    for (size_t i = 0; n_before < 2 && i < n_hops; i++) {
+        const uint32_t number = s->number_of[hops[i].link];
+        if (!number) continue;
+        if (n_before == 1)
+            dl_fetch(&s->links[number - 1], sizeof *s->links);
+        else
+            fetch_member(s, s->links[number - 1].first);
+    }
+}
+
+/* Its members, then their links and who is next to it there. */
+void dl_sharing_fetch_to_leave(const struct dl_sharing *s, uint32_t flow, size_t n_before)
+{
+    const struct flow *const f = &s->flows[flow];
+    if (n_before == 2) dl_fetch(f, sizeof *f);
+    if (n_before == 1) dl_fetch(&s->members[f->first_member], f->n_members * sizeof *s->members);
+    for (uint32_t m = f->first_member; n_before == 0 && m < f->first_member + f->n_members; m++) {
+        dl_fetch(&s->links[s->members[m].link], sizeof *s->links);
+        fetch_member(s, s->members[m].previous);
+        fetch_member(s, s->members[m].next);
+    }
+}
+
 /* ---- links that change ---- */
 
 /* By the members of a link from this one on. */

@@ -21,6 +21,9 @@ uint32_t dl_sharing_join(struct dl_sharing *s, const struct dl_hop *hops, size_t
 /* It is this part of all that its source sends at a time: for what is wanted of whole links. At first it is all. */
 void dl_sharing_set_part(struct dl_sharing *s, uint32_t flow, double part);
 void dl_sharing_leave(struct dl_sharing *s, uint32_t flow);
+/* One will join or leave soon, n_before as in dl_coming_fn, at 2 or less: fetch what that needs. */
+void dl_sharing_fetch_to_join(const struct dl_sharing *s, const struct dl_hop *hops, size_t n_hops, size_t n_before);
+void dl_sharing_fetch_to_leave(const struct dl_sharing *s, uint32_t flow, size_t n_before);
 void dl_sharing_set_bandwidth(struct dl_sharing *s, uint32_t link, double bytes_per_s);
 
 /* Solve what is pending; changed(user, flow, rate) is called for each flow whose rate is not what it was. */

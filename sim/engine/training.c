@@ -298,6 +298,7 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     if (err->status) return t;
     dl_steady_open(t);
     dl_ahead_open(t);
+    request->engine->coming = dl_training_coming;
     dl_training_begin_all(t);
     return t;
 }

@@ -283,6 +283,7 @@ enum dl_status dl_training_check_stages(const struct dl_training *t, struct dl_e
 enum dl_status dl_training_open_channels(struct dl_training *t);
 void dl_training_close_channels(struct dl_training *t);
 void dl_training_send(struct dl_training *t, struct lockstep_group *from, const struct dl_sequenced *item);
+void dl_training_message_arrives(void *user, uint32_t id);
 
 /* training_iterations.c */
 void dl_training_open_iterations(struct dl_training *t);
@@ -308,6 +309,7 @@ static inline double dl_work_rate(const struct dl_part *part, double pace, const
     for (int i = 0; i < DL_N_CLASSES; i++) longer_s += part->segment.by_class[i] * (1 / left->fraction[i] - 1);
     return 1 / (1 + pace * longer_s / planned_s);
 }
+void dl_training_part_ends(void *user, uint32_t alarm);
 /* An exchange or a message on the lockstep group's devices begins or ends. */
 void dl_training_retime(struct dl_training *t, struct lockstep_group *c);
 /* Whether the host is not yet through with what comes before; `then` is called when it is. */
@@ -375,6 +377,9 @@ static inline bool is_in_lockstep(const struct communicator *at)
 }
 /* What it takes is time of the item, as if it had been priced. */
 static inline bool is_within_items(const struct communicator *at) { return is_in_lockstep(at) || is_for_copies(at); }
+
+/* training_coming.c: fetch what the next ends of parts and arrivals of messages need: see struct dl_engine. */
+void dl_training_coming(dl_event_fn done, void *user, uint32_t tag, size_t n_before);
 
 /* training_copies.c: refuse copies where devices have no hosts. */
 enum dl_status dl_training_check_copies(const struct dl_training *t, struct dl_error *err);

@@ -171,7 +171,7 @@ static void tell_sender(struct dl_training *t, struct lockstep_group *from)
     dl_training_after_sends(t, from);
 }
 
-static void message_arrives(void *user, uint32_t id)
+void dl_training_message_arrives(void *user, uint32_t id)
 {
     struct dl_training *const t = user;
     struct message *const p = &t->messages[id]; /* until something is delivered: there may be more of them then */
@@ -208,7 +208,7 @@ static void depart(struct dl_training *t, uint32_t id)
                                                .bytes = channel->bytes,
                                                .rate_cap_bytes_per_s = t->send_pace.rate_cap_bytes_per_s,
                                                .alone_bytes_per_s = channel->alone_bytes_per_s,
-                                               .done = message_arrives,
+                                               .done = dl_training_message_arrives,
                                                .reroute = reroute,
                                                .user = t,
                                                .tag = id});

@@ -17,7 +17,7 @@ static double draw_jitter(const struct dl_training *t, const struct lockstep_gro
     return gsl_ran_lognormal(c->jitter, -variance / 2, sqrt(variance));
 }
 
-static void part_ends(void *user, uint32_t alarm)
+void dl_training_part_ends(void *user, uint32_t alarm)
 {
     struct lockstep_group *const c = user;
     struct dl_training *const t = c->training;
@@ -30,7 +30,7 @@ static void set_alarm(struct dl_training *t, struct lockstep_group *c)
 {
     c->work.slowed |= c->work.rate < 1;
     c->work.until_s = c->work.timed_s + c->work.left_s / c->work.rate;
-    t->request.engine->kind->timer(t->request.engine, c->work.until_s, part_ends, c, ++c->work.alarm);
+    t->request.engine->kind->timer(t->request.engine, c->work.until_s, dl_training_part_ends, c, ++c->work.alarm);
 }
 
 /* ---- beside exchanges and messages ---- */

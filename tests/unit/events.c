@@ -139,6 +139,23 @@ START_TEST(moved_alone_it_comes_at_its_new_date)
 }
 END_TEST
 
+/* Guesses, but what comes next is known. */
+START_TEST(what_is_coming_begins_with_the_next)
+{
+    uint32_t coming[DL_N_COMING], payload;
+    ck_assert_uint_eq(dl_events_coming(q, coming), 0);
+    for (uint32_t i = 0; i < 1000; i++) dl_events_add(q, i * 7 % 1000, i * 7 % 1000);
+    for (uint32_t i = 0; i < 1000; i++) {
+        const size_t n = dl_events_coming(q, coming);
+        ck_assert_uint_eq(n > 0, i < 999);
+        if (n > 0) ck_assert_uint_eq(coming[0], i + 1);
+        for (size_t k = 0; k < n; k++) ck_assert(coming[k] > i && coming[k] < 1000);
+        dl_events_open(q);
+        while (dl_events_take(q, &payload)) ck_assert_uint_eq(payload, i);
+    }
+}
+END_TEST
+
 /* ---- against a list that is searched for its earliest entry ---- */
 
 enum { n_events = 50000, n_live = 300 };
@@ -245,6 +262,7 @@ int main(void)
         moved_event_goes_to_the_end_of_its_new_instant,
         moved_within_its_instant_it_is_last,
         moved_alone_it_comes_at_its_new_date,
+        what_is_coming_begins_with_the_next,
         removed_event_never_comes,
         added_to_an_open_instant_it_comes_in_the_next,
         removed_or_moved_from_an_open_instant_it_does_not_come_in_it,
