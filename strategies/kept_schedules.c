@@ -64,16 +64,9 @@ static bool make_room(struct dl_kept_schedules *k)
     return true;
 }
 
-static const struct dl_schedule_kind *kind_named(const char *name)
-{
-    for (size_t i = 0; i < dl_schedule_count(); i++)
-        if (strcmp(dl_schedule_get(i)->name, name) == 0) return dl_schedule_get(i);
-    return NULL;
-}
-
 static struct key key_of(const struct dl_setting *s, const struct dl_schedule_request *wish)
 {
-    return (struct key){.kind = kind_named(s->schedule),
+    return (struct key){.kind = dl_schedule_named(s->schedule),
                         .stages = wish->stages,
                         .micros = wish->micros,
                         .chunks = wish->chunks,

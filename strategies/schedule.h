@@ -53,6 +53,8 @@ struct dl_schedule_kind {
 };
 size_t dl_schedule_count(void);
 const struct dl_schedule_kind *dl_schedule_get(size_t index);
+/* NULL: there is none of that name. */
+const struct dl_schedule_kind *dl_schedule_named(const char *name);
 /* Of strategies that name none. */
 const struct dl_schedule_kind *dl_schedule_usual(void);
 

@@ -1,7 +1,6 @@
 #include "sim/report/explain_run.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "sim/report/explain_step.h"
 #include "sim/report/units.h"
@@ -37,13 +36,6 @@ static void tell_waits(struct dl_told_step *t)
 
 /* ---- the bubble ---- */
 
-static const struct dl_schedule_kind *schedule_kind(const char *name)
-{
-    size_t i = 0;
-    while (strcmp(dl_schedule_get(i)->name, name)) i++;
-    return dl_schedule_get(i);
-}
-
 /* Its share of the ideal time, as p - 1 over how often a stage goes through a chunk where it is that. */
 static const char *share_expression(const struct dl_told_step *t, double share, double passes)
 {
@@ -59,7 +51,7 @@ static void tell_bubble(struct dl_told_step *t)
     const double own_s = t->r->schedule_bubble_s, *const item_s = t->r->result.item_s, close = 1e-9;
     const struct dl_schedule_request mean = dl_schedule_with_items(s, item_s);
     if (t->n_stages == 1 || own_s <= 0) return;
-    const double share = schedule_kind(t->setting->schedule)->bubble(&mean);
+    const double share = dl_schedule_named(t->setting->schedule)->bubble(&mean);
     const double passes = (double)s->micros * s->n_positions / s->stages;
     const double closed_s = share * passes * (mean.forward_s + mean.backward_s + mean.weight_s);
     const bool is_closed = share >= 0 && fabs(closed_s - own_s) <= close * closed_s;

@@ -37,9 +37,8 @@ static double whole_program(const struct dl_engine_kind *engine)
 
 static bool splits_backward(const char *schedule)
 {
-    for (size_t i = 0; i < dl_schedule_count(); i++)
-        if (strcmp(dl_schedule_get(i)->name, schedule) == 0) return dl_schedule_get(i)->splits_backward;
-    return false;
+    const struct dl_schedule_kind *const kind = dl_schedule_named(schedule);
+    return kind && kind->splits_backward;
 }
 
 static double count_items(const struct dl_setting *s)

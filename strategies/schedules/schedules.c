@@ -16,6 +16,13 @@ size_t dl_schedule_count(void) { return DL_COUNT(kinds); }
 
 const struct dl_schedule_kind *dl_schedule_get(size_t index) { return kinds[index]; }
 
+const struct dl_schedule_kind *dl_schedule_named(const char *name)
+{
+    for (size_t i = 0; i < DL_COUNT(kinds); i++)
+        if (strcmp(kinds[i]->name, name) == 0) return kinds[i];
+    return NULL;
+}
+
 const struct dl_schedule_kind *dl_schedule_usual(void) { return &dl_schedule_1f1b; }
 
 static const char *where(const struct dl_schedule_request *request, const char *key, char *text, size_t size)
@@ -42,11 +49,9 @@ static enum dl_status find(const char *name, const struct dl_schedule_request *r
 {
     char hint[DL_HINT];
     const char *names[DL_COUNT(kinds)];
-    for (size_t i = 0; i < DL_COUNT(kinds); i++) {
-        *out = kinds[i];
-        if (strcmp(kinds[i]->name, name) == 0) return DL_OK;
-        names[i] = kinds[i]->name;
-    }
+    *out = dl_schedule_named(name);
+    if (*out) return DL_OK;
+    for (size_t i = 0; i < DL_COUNT(kinds); i++) names[i] = kinds[i]->name;
     if (*dl_suggestion(name, names, DL_COUNT(kinds), hint))
         return dl_schedule_refuse(request, "schedule", err, "no schedule '%.60s'%s", name, hint);
     return dl_schedule_refuse(request, "schedule", err, "no schedule '%.60s'; there is %s", name,
