@@ -136,6 +136,7 @@ struct dl_schedule_request dl_setting_schedule(const struct dl_setting *s)
     return (struct dl_schedule_request){.stages = dl_n_stages(s),
                                         .micros = s->micros,
                                         .chunks = s->chunks,
+                                        .group = s->group,
                                         .pipeline_where = s->pipeline_where,
                                         .batch_where = s->batch_where};
 }

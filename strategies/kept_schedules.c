@@ -9,7 +9,7 @@ enum { most_kept = 8 };
 /* All that the order of its items depends on, and which of them are the first or complete a gradient. */
 struct key {
     const struct dl_schedule_kind *kind;
-    uint32_t stages, micros, chunks;
+    uint32_t stages, micros, chunks, group;
     bool first_forward_differs, last_backward_differs, by_runs;
 };
 
@@ -70,6 +70,7 @@ static struct key key_of(const struct dl_setting *s, const struct dl_schedule_re
                         .stages = wish->stages,
                         .micros = wish->micros,
                         .chunks = wish->chunks,
+                        .group = wish->group,
                         .first_forward_differs = s->first_forward_differs,
                         .last_backward_differs = s->last_backward_differs,
                         .by_runs = dl_accumulated(s) == DL_ACCUMULATES_CHUNK};
@@ -78,7 +79,8 @@ static struct key key_of(const struct dl_setting *s, const struct dl_schedule_re
 /* Which items are the first or complete a gradient does not change their order. */
 static bool same_order(const struct key *a, const struct key *b)
 {
-    return a->kind == b->kind && a->stages == b->stages && a->micros == b->micros && a->chunks == b->chunks;
+    return a->kind == b->kind && a->stages == b->stages && a->micros == b->micros && a->chunks == b->chunks &&
+           a->group == b->group;
 }
 
 static bool equal(const struct key *a, const struct key *b)

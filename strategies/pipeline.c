@@ -10,7 +10,7 @@ static const char *const splits[] = {"even", "count_ends", "by_cost", "by_weight
 static const char *const places[] = {"with_blocks", "alone", NULL};
 
 struct options {
-    int64_t ways, chunks, split, embedding, head;
+    int64_t ways, chunks, group, split, embedding, head;
     const char *schedule;
     struct dl_int_list layers_per_stage;
 };
@@ -21,6 +21,8 @@ static const struct dl_field fields[] = {
      "order of forwards and backwards, see `dlsim list schedules`; 1f1b if absent"},
     {"chunks", DL_INT, offsetof(struct options, chunks), 1, 64, true, NULL,
      "parts of the model on each stage; 1 if absent"},
+    {"group", DL_INT, offsetof(struct options, group), 1, 1e6, true, NULL,
+     "of interleaved: micro-batches that pass one chunk before the next; as many as stages if absent"},
     {"split", DL_CHOICE, offsetof(struct options, split), 0, 0, true, splits,
      "how blocks are divided: evenly, with embedding and head counted as blocks, or so that the slowest part is "
      "fastest, or until a part has its share of the weights of GEMMs (nanotron); even if absent"},
@@ -50,6 +52,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
 {
     const struct options *const o = options;
     setting->chunks = (uint32_t)o->chunks;
+    setting->group = (uint32_t)o->group;
     if (o->schedule) setting->schedule = o->schedule;
     setting->split = (enum dl_split)o->split;
     setting->embedding_alone = o->embedding;

@@ -14,6 +14,8 @@
 
 struct dl_schedule_request {
     uint32_t stages, micros, chunks;
+    uint32_t
+        group; /* micro-batches that pass a chunk before the next one, where kinds have groups; 0: as many as stages */
     double forward_s, backward_s, weight_s, transfer_s; /* of one chunk; backward is of the input alone where split */
     double pair_s;     /* a forward interleaved with a whole backward; 0: the sum of its parts */
     uint32_t max_live; /* micro-batches x chunks whose activations a stage may hold; 0: no limit */
@@ -40,6 +42,7 @@ struct dl_schedule_kind {
      * for the last. */
     bool ends_skewed;
     bool uses_times;                 /* the order of its items follows from what they take */
+    bool has_groups;                 /* heeds `group` of a request; others refuse it */
     uint32_t min_chunks, max_chunks; /* UINT32_MAX: as many as the model has layers for */
     /* OPTIONAL. Refuse counts that cannot be, by dl_schedule_refuse; NULL: all can. */
     enum dl_status (*check)(const struct dl_schedule_request *request, struct dl_error *err);
@@ -62,6 +65,9 @@ const struct dl_schedule_kind *dl_schedule_usual(void);
 enum dl_status dl_schedule_check(const char *name, const struct dl_schedule_request *request, struct dl_error *err);
 enum dl_status dl_schedule_make(const char *name, const struct dl_schedule_request *request, struct dl_arena *arena,
                                 struct dl_schedule *out, struct dl_error *err);
+
+/* Micro-batches that interleaved can deal in such groups: this many, or the number nearest to it. */
+uint32_t dl_schedule_nearest_in_groups(uint32_t group, uint32_t stages, uint32_t micros);
 
 /* A request like that of the schedule, whose items take these seconds by kind. */
 struct dl_schedule_request dl_schedule_with_items(const struct dl_schedule *s, const double item_s[DL_ITEM_W + 1]);

@@ -82,6 +82,7 @@ struct dl_setting {
     uint32_t expert_ways;                   /* of the data axis; 1: every replica has all experts */
     dl_digits experts_over;                 /* of ranks in lockstep that have experts of their own each; 0: none */
     uint32_t chunks;                        /* parts of the model on a stage */
+    uint32_t group;                         /* micro-batches that pass a chunk in a row; 0: as the schedule has it */
     const char *schedule;
     enum dl_split split;
     bool embedding_alone, head_alone; /* at a position of their own */

@@ -65,6 +65,7 @@ static void print_setting(const struct dl_job *job)
     if (s->wide_last_blocks) printf(", bf16 in the last %u blocks", s->wide_last_blocks);
     if (dl_n_stages(s) > 1) printf("%sschedule %s", before(&line), s->schedule);
     if (s->chunks > 1) printf(" with %u chunks", s->chunks);
+    if (s->group) printf(" in groups of %u", s->group);
     if (s->zero_asked) printf("%sZeRO stage %u", before(&line), s->zero_asked);
     if (s->zero_asked && s->shard_ways) printf(" over %u", s->shard_ways);
     if (s->secondary_ways) printf(", a second copy of parameters over %u", s->secondary_ways);

@@ -67,6 +67,9 @@ static enum dl_status check_counts(const struct dl_schedule_kind *kind, const st
         return dl_schedule_refuse(request, "chunks", err, "%s needs %s %u, got %u; nearest: %u", kind->name,
                                   kind->min_chunks == kind->max_chunks ? "exactly" : "at least", kind->min_chunks,
                                   request->chunks, kind->min_chunks);
+    if (request->group && !kind->has_groups)
+        return dl_schedule_refuse(request, "group", err, "means nothing with %s: only interleaved deals in groups",
+                                  kind->name);
     const uint64_t n_places = (uint64_t)request->stages * request->chunks, most_micros = most_items / n_places;
     if (!most_micros)
         return dl_schedule_refuse(request, "chunks", err, "%u on %u stages (pipeline/ways) are too many; nearest: %ju",

@@ -24,7 +24,7 @@
 struct step {
     const char *system; /* NULL: the crossbar */
     const char *schedule;
-    uint32_t stages, replicas, micros, chunks;
+    uint32_t stages, replicas, micros, chunks, group;
     double forward_s, backward_s, weight_s, update_s;
     double send_bytes, gradient_bytes; /* gradient_bytes 0: replicas exchange nothing */
     uint32_t more_exchanges;           /* besides the one, started before anything is waited for */
@@ -92,6 +92,7 @@ static inline struct dl_schedule_request times_of(const struct step *s)
     return (struct dl_schedule_request){.stages = s->stages,
                                         .micros = s->micros,
                                         .chunks = s->chunks,
+                                        .group = s->group,
                                         .forward_s = s->forward_s,
                                         .backward_s = s->backward_s,
                                         .weight_s = s->weight_s};

@@ -107,6 +107,29 @@ START_TEST(what_is_taken_stays)
 }
 END_TEST
 
+START_TEST(groups_of_other_sizes_are_kept_apart)
+{
+    enum { n = 3 };
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_kept_schedules *const k = dl_kept_schedules_new();
+    struct dl_lowered l[n];
+    struct dl_error err = {0};
+    const struct dl_software software = {0};
+    struct dl_setting s = {.schedule = "interleaved", .chunks = 2, .micros = 12, .software = &software};
+    for (int axis = 0; axis < DL_N_AXES; axis++) s.ways[axis] = 1;
+    s.ways[DL_AXIS_PIPELINE] = 2;
+    for (uint32_t i = 0; i < n; i++) {
+        s.group = 2 + i;
+        ck_assert_int_eq(dl_kept_schedule_take(k, &s, arena, &l[i], &err), DL_OK);
+        ck_assert_uint_eq(l[i].schedule.items[0][1 + i].chunk, 0); /* the last of the group */
+        ck_assert_uint_eq(l[i].schedule.items[0][2 + i].chunk, 1);
+    }
+    for (uint32_t i = 0; i < n; i++) dl_kept_schedule_give_back(l[i].kept);
+    dl_kept_schedules_free(k);
+    dl_arena_free(arena);
+}
+END_TEST
+
 int main(void)
 {
     kept = dl_kept_schedules_new();
@@ -114,6 +137,7 @@ int main(void)
     tcase_add_loop_test(tests, kept_sequences_are_those_made_anew, 0, n_stacks);
     tcase_add_test(tests, many_schedules_are_kept);
     tcase_add_test(tests, what_is_taken_stays);
+    tcase_add_test(tests, groups_of_other_sizes_are_kept_apart);
     Suite *const suite = suite_create("kept_schedules");
     suite_add_tcase(suite, tests);
     const int failed = run_without_forking(suite);

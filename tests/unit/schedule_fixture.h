@@ -64,17 +64,28 @@ static inline bool made(const struct dl_schedule_kind *kind, const struct dl_sch
     return ok;
 }
 
+/* With equal and other times, and with groups of all sizes where the kind has them. Returns how many can be. */
+static inline uint32_t of_one_size(const struct dl_schedule_kind *kind, uint32_t p, uint32_t m, uint32_t v,
+                                   check_one *check)
+{
+    struct dl_schedule_request equal = equal_times(kind, p, m, v), any = any_times(kind, p, m, v);
+    uint32_t n_made = 0;
+    for (uint32_t group = 0; group <= (kind->has_groups ? m + 1 : 0); group++) {
+        equal.group = any.group = group;
+        n_made += made(kind, &equal, check);
+        n_made += made(kind, &any, check);
+    }
+    return n_made;
+}
+
 static inline void over_all_sizes(int index, check_one *check)
 {
     const struct dl_schedule_kind *const kind = dl_schedule_get((size_t)index);
     uint32_t n_made = 0;
     for (uint32_t p = 1; p <= most_stages; p++)
         for (uint32_t m = 1; m <= most_micros; m += m < 16 ? 1 : 4)
-            for (uint32_t v = kind->min_chunks; v <= most_chunks && v <= kind->max_chunks; v++) {
-                const struct dl_schedule_request equal = equal_times(kind, p, m, v), any = any_times(kind, p, m, v);
-                n_made += made(kind, &equal, check);
-                n_made += made(kind, &any, check);
-            }
+            for (uint32_t v = kind->min_chunks; v <= most_chunks && v <= kind->max_chunks; v++)
+                n_made += of_one_size(kind, p, m, v, check);
     ck_assert_uint_gt(n_made, 2 * most_stages);
 }
 

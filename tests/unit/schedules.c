@@ -118,6 +118,66 @@ static void check_order(const struct dl_schedule_kind *kind, const struct dl_sch
 START_TEST(order_can_be_run_and_items_wait_for_their_inputs) { over_all_sizes(_i, check_order); }
 END_TEST
 
+/* The forwards of a stage in the order of Megatron-Core's get_schedule_table; its backwards take the chunks the other
+ * way round. Before the first of these come 2 (p - stage - 1) + (v - 1) g forwards and one more. */
+static void check_groups(const struct dl_schedule_kind *kind, const struct dl_schedule_request *r,
+                         const struct dl_schedule *s)
+{
+    const uint32_t group = r->group ? r->group : r->stages, all = r->micros * r->chunks;
+    (void)kind;
+    for (uint32_t stage = 0; stage < r->stages; stage++) {
+        const struct dl_item *next[] = {s->items[stage], s->items[stage]};
+        for (uint32_t first = 0; first < r->micros; first += group)
+            for (uint32_t chunk = 0; chunk < r->chunks; chunk++)
+                for (uint32_t micro = first; micro < r->micros && micro < first + group; micro++)
+                    for (enum dl_item_kind of = DL_ITEM_F; of <= DL_ITEM_B; of++) {
+                        while (next[of]->kind != of) next[of]++;
+                        ck_assert_uint_eq(next[of]->micro, micro);
+                        ck_assert_uint_eq(next[of]->chunk, of == DL_ITEM_F ? chunk : r->chunks - 1 - chunk);
+                        next[of]++;
+                    }
+        uint32_t n_before = 0;
+        while (s->items[stage][n_before].kind == DL_ITEM_F) n_before++;
+        const uint32_t warm_up = 2 * (r->stages - stage - 1) + (r->chunks - 1) * group + 1;
+        ck_assert_uint_eq(n_before, warm_up < all ? warm_up : all);
+        ck_assert_uint_eq(dl_schedule_live(s, stage), n_before);
+    }
+}
+
+START_TEST(groups_pass_all_chunks_one_after_the_other)
+{
+    size_t index = 0;
+    while (strcmp(dl_schedule_get(index)->name, "interleaved") != 0) index++;
+    over_all_sizes((int)index, check_groups);
+}
+END_TEST
+
+/* As Megatron-Core refuses numbers of micro-batches, in forward_backward_pipelining_with_interleaving. */
+static bool can_be_dealt(uint32_t group, uint32_t stages, uint32_t micros)
+{
+    const uint32_t rest = micros % group;
+    return group <= micros && group >= stages && !(0 < rest && rest < stages);
+}
+
+START_TEST(no_other_number_of_micro_batches_is_nearer)
+{
+    for (uint32_t p = 1; p <= most_stages; p++)
+        for (uint32_t group = p; group <= 3 * p; group++)
+            for (uint32_t m = 1; m <= 5 * p; m++) {
+                const uint32_t nearest = dl_schedule_nearest_in_groups(group, p, m);
+                uint32_t distance = 0; /* of the two at the same distance the larger one is told */
+                while (!can_be_dealt(group, p, m + distance) &&
+                       (distance >= m || !can_be_dealt(group, p, m - distance)))
+                    distance++;
+                ck_assert_uint_eq(nearest, can_be_dealt(group, p, m + distance) ? m + distance : m - distance);
+                struct dl_schedule_request r = equal_times(kind_named("interleaved"), p, m, 2);
+                struct dl_error err = {0};
+                r.group = group;
+                ck_assert_int_eq(dl_schedule_check("interleaved", &r, &err) == DL_OK, can_be_dealt(group, p, m));
+            }
+}
+END_TEST
+
 static void check_live(const struct dl_schedule_kind *kind, const struct dl_schedule_request *r,
                        const struct dl_schedule *s)
 {
@@ -193,30 +253,38 @@ END_TEST
 
 static const struct {
     const char *name;
-    uint32_t stages, micros, chunks, max_live;
+    uint32_t stages, micros, chunks, group, max_live;
     const char *message;
 } bad[] = {
-    {"1f2b", 4, 8, 1, 0, "pipeline/schedule: no schedule '1f2b', did you mean '1f1b'?"},
-    {"1f1b", 4, 8, 2, 0, "pipeline/chunks: 1f1b needs exactly 1, got 2; nearest: 1"},
-    {"interleaved", 4, 8, 1, 0, "pipeline/chunks: interleaved needs at least 2, got 1; nearest: 2"},
-    {"zbv", 4, 8, 3, 0, "pipeline/chunks: zbv needs exactly 2, got 3; nearest: 2"},
-    {"interleaved", 4, 9, 2, 0,
-     "global_batch: interleaved needs micro-batches in whole groups of the 4 stages (pipeline/ways), got 9; nearest: "
-     "8"},
-    {"interleaved", 4, 3, 2, 0,
-     "global_batch: interleaved needs micro-batches in whole groups of the 4 stages (pipeline/ways), got 3; nearest: "
-     "4"},
-    {"dualpipe", 5, 20, 2, 0, "pipeline/ways: dualpipe needs an even number, got 5; nearest: 6"},
-    {"dualpipe", 4, 9, 2, 0,
+    {"1f2b", 4, 8, 1, 0, 0, "pipeline/schedule: no schedule '1f2b', did you mean '1f1b'?"},
+    {"1f1b", 4, 8, 2, 0, 0, "pipeline/chunks: 1f1b needs exactly 1, got 2; nearest: 1"},
+    {"interleaved", 4, 8, 1, 0, 0, "pipeline/chunks: interleaved needs at least 2, got 1; nearest: 2"},
+    {"zbv", 4, 8, 3, 0, 0, "pipeline/chunks: zbv needs exactly 2, got 3; nearest: 2"},
+    {"interleaved", 4, 9, 2, 0, 0,
+     "global_batch: interleaved needs micro-batches in whole groups of the 4 stages (pipeline/ways), or groups of "
+     "another size (pipeline/group), got 9; nearest: 8"},
+    {"interleaved", 4, 3, 2, 0, 0,
+     "global_batch: interleaved needs micro-batches in whole groups of the 4 stages (pipeline/ways), or groups of "
+     "another size (pipeline/group), got 3; nearest: 4"},
+    {"interleaved", 4, 8, 2, 5, 0,
+     "global_batch: interleaved needs micro-batches in whole groups of 5 (pipeline/group), of which the last may have "
+     "as few as the 4 stages (pipeline/ways), got 8; nearest: 9"},
+    {"interleaved", 4, 4, 2, 5, 0,
+     "global_batch: interleaved needs micro-batches in whole groups of 5 (pipeline/group), of which the last may have "
+     "as few as the 4 stages (pipeline/ways), got 4; nearest: 5"},
+    {"interleaved", 4, 8, 2, 3, 0, "pipeline/group: must be at least the 4 stages (pipeline/ways), got 3; nearest: 4"},
+    {"1f1b", 4, 8, 1, 4, 0, "pipeline/group: means nothing with 1f1b: only interleaved deals in groups"},
+    {"dualpipe", 5, 20, 2, 0, 0, "pipeline/ways: dualpipe needs an even number, got 5; nearest: 6"},
+    {"dualpipe", 4, 9, 2, 0, 0,
      "global_batch: dualpipe needs an even number of micro-batches, at least twice the 4 stages (pipeline/ways), "
      "got 9; nearest: 10"},
-    {"1f1b", 4, 8, 1, 3,
+    {"1f1b", 4, 8, 1, 0, 3,
      "pipeline/max_live: 1f1b holds the activations of 4 micro-batches x chunks on stage 0, above the limit of 3; "
      "nearest: 4"},
-    {"zbv", 4, 8, 2, 1,
+    {"zbv", 4, 8, 2, 0, 1,
      "pipeline/max_live: zbv holds the activations of 2 micro-batches x chunks on stage 0, above the limit of 1; "
      "nearest: 2"},
-    {"gpipe", 4, UINT32_MAX, 1, 0,
+    {"gpipe", 4, UINT32_MAX, 1, 0, 0,
      "global_batch: gives 4294967295 micro-batches; at most 16777216 can be scheduled; nearest: 16777216"},
 };
 
@@ -228,6 +296,7 @@ START_TEST(refusals_name_the_key_and_the_nearest_value)
     const struct dl_schedule_request r = {.stages = bad[_i].stages,
                                           .micros = bad[_i].micros,
                                           .chunks = bad[_i].chunks,
+                                          .group = bad[_i].group,
                                           .max_live = bad[_i].max_live,
                                           .forward_s = 1,
                                           .backward_s = 1,
@@ -250,6 +319,8 @@ int main(void)
     tcase_add_loop_test(all, memory_stays_within_the_bound, 0, n);
     tcase_add_loop_test(all, order_follows_from_times_only_where_it_says_so, 0, n);
     tcase_add_loop_test(all, a_limit_of_memory_is_kept_or_refused, 0, n);
+    tcase_add_test(all, groups_pass_all_chunks_one_after_the_other);
+    tcase_add_test(all, no_other_number_of_micro_batches_is_nearer);
     tcase_add_test(all, a_circle_is_seen);
     tcase_add_loop_test(all, refusals_name_the_key_and_the_nearest_value, 0, DL_COUNT(bad));
     suite_add_tcase(suite, all);

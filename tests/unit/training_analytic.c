@@ -76,6 +76,29 @@ START_TEST(analytic_is_the_simulation_without_sharing)
 }
 END_TEST
 
+/* Of 16 micro-batches: one group of all, and some with a smaller last one. */
+START_TEST(both_engines_agree_on_groups_of_any_size)
+{
+    static const int groups[] = {4, 6, 11, 12, 16};
+    char strategy[300];
+    struct dl_session t;
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'x','global_batch':16,'stack':["
+             "{'name':'pipeline','ways':4,'schedule':'interleaved','chunks':4,'group':%d}]}",
+             groups[_i]);
+    const struct training_inputs in = {.system = IDEAL_SYSTEM("1e18", "1e-4"),
+                                       .device = IDEAL_DEVICE,
+                                       .software = "ideal",
+                                       .workload = GPT,
+                                       .strategy = strategy};
+    ck_assert_msg(!training_open(&t, &in), "%s", t.err.text);
+    const struct dl_training_result simulated = training_simulate(&t, "simgrid").result, alone = play_alone(&t);
+    ck_assert(simulated.complete && alone.complete);
+    ck_assert_double_eq_tol(alone.step_s, simulated.step_s, 1e-9 * simulated.step_s);
+    dl_session_close(&t);
+}
+END_TEST
+
 /* Seconds that ranks wait for tensor parallelism on nodes of six devices. */
 static double tensor_s(int devices, const char *placement)
 {
@@ -126,6 +149,7 @@ int main(void)
     TCase *const all = tcase_create("analytic");
     tcase_add_loop_test(all, analytic_is_the_simulation_without_sharing, 0, n_played);
     tcase_add_loop_test(all, causes_of_the_one_replica_sum_to_the_step, 0, n_played);
+    tcase_add_loop_test(all, both_engines_agree_on_groups_of_any_size, 0, 5);
     tcase_add_test(all, the_group_that_reaches_farthest_sets_the_pace);
     suite_add_tcase(suite, all);
     return run_suite(suite);

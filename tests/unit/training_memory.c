@@ -69,23 +69,28 @@ START_TEST(weight_gradients_need_what_the_table_says)
 }
 END_TEST
 
-/* Equation 5 and section 4.2.3: the first stage keeps L layers, and with chunks L (1 + (p - 1) / (p v)); to which the
- * mask of the embedding comes for each micro-batch under way: p, and with chunks 2p, as the first one is freed last. */
+/* Equation 5 and section 4.2.3: the first stage keeps L layers, and with chunks L (1 + (p - 1) / (p v)), for which
+ * ((v - 1) g + 2 p - 1) / (p v) stands in groups of g; to which the mask of the embedding comes for each micro-batch
+ * under way: p, and with chunks 2p, as the first one is freed last: a group, and of the next one no more than 2p - 1.
+ */
 START_TEST(the_first_stage_keeps_all_layers_once)
 {
     static const struct {
         const char *stack;
-        double stages, chunks, embeddings;
+        double stages, chunks, group, embeddings;
     } cases[] = {
-        {"{'name':'pipeline','ways':4}", 4, 1, 4},
-        {"{'name':'pipeline','ways':8}", 8, 1, 8},
-        {"{'name':'pipeline','ways':4,'schedule':'interleaved','chunks':2}", 4, 2, 8},
-        {"{'name':'pipeline','ways':4,'schedule':'interleaved','chunks':3}", 4, 3, 8},
-        {"{'name':'pipeline','ways':8,'schedule':'interleaved','chunks':3}", 8, 3, 16},
+        {"{'name':'pipeline','ways':4}", 4, 1, 0, 4},
+        {"{'name':'pipeline','ways':8}", 8, 1, 0, 8},
+        {"{'name':'pipeline','ways':4,'schedule':'interleaved','chunks':2}", 4, 2, 4, 8},
+        {"{'name':'pipeline','ways':4,'schedule':'interleaved','chunks':3}", 4, 3, 4, 8},
+        {"{'name':'pipeline','ways':8,'schedule':'interleaved','chunks':3}", 8, 3, 8, 16},
+        {"{'name':'pipeline','ways':4,'schedule':'interleaved','chunks':3,'group':5}", 4, 3, 5, 5 + 5},
+        {"{'name':'pipeline','ways':4,'schedule':'interleaved','chunks':3,'group':9}", 4, 3, 9, 9 + 7},
+        {"{'name':'pipeline','ways':8,'schedule':'interleaved','chunks':3,'group':12}", 8, 3, 12, 12 + 12},
     };
-    const double p = cases[_i].stages, v = cases[_i].chunks, sbh = small.s * small.b * small.h;
+    const double p = cases[_i].stages, v = cases[_i].chunks, g = cases[_i].group, sbh = small.s * small.b * small.h;
     open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'global_batch':64,'microbatch':2", cases[_i].stack);
-    const double more = v > 1 ? 1 + (p - 1) / (p * v) : 1;
+    const double more = v > 1 ? ((v - 1) * g + 2 * p - 1) / (p * v) : 1;
     check_equal(cases[_i].stack, training.memory[0].activations,
                 small.layers * more * block_bytes(&block_cases[0]) + cases[_i].embeddings * sbh);
     dl_session_close(&training);

@@ -22,8 +22,8 @@
 static const double exactly = 1e-6;
 
 static const struct size {
-    uint32_t stages, micros;
-} sizes[] = {{2, 4}, {4, 8}, {4, 16}, {8, 8}, {3, 12}};
+    uint32_t stages, micros, group; /* the group where the schedule has any; 0: as many as stages */
+} sizes[] = {{2, 4, 0}, {4, 8, 0}, {4, 16, 0}, {8, 8, 0}, {3, 12, 0}, {4, 9, 5}, {3, 11, 4}, {4, 7, 7}};
 
 struct pipeline {
     struct dl_session training;
@@ -65,13 +65,14 @@ static double copies_s(const struct pipeline *p)
 static bool play(struct pipeline *p, const struct dl_schedule_kind *kind, struct size size, const char *system,
                  double transfer_s)
 {
-    char strategy[600], workload[400];
+    char strategy[600], workload[400], group[30] = "";
     const uint32_t chunks = chunks_of(kind, size), n_blocks = size.stages * chunks;
+    if (size.group && kind->has_groups) snprintf(group, sizeof group, ",'group':%u", size.group);
     snprintf(workload, sizeof workload, WIDE_BLOCKS("%u"), n_blocks);
     snprintf(strategy, sizeof strategy,
              "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','global_batch':%u,'stack':"
-             "[{'name':'pipeline','ways':%u,'chunks':%u,'schedule':'%s'}]}",
-             size.micros, size.stages, chunks, kind->name);
+             "[{'name':'pipeline','ways':%u,'chunks':%u,'schedule':'%s'%s}]}",
+             size.micros, size.stages, chunks, kind->name, group);
     const struct training_inputs inputs = {
         .system = system, .device = IDEAL_DEVICE, .software = "ideal", .workload = workload, .strategy = strategy};
     *p = (struct pipeline){
@@ -178,7 +179,7 @@ static double item_s(const struct dl_session *s, uint32_t stage)
  * items. */
 START_TEST(what_uneven_stages_add_is_told_apart)
 {
-    static const struct size size = {4, 64};
+    static const struct size size = {4, 64, 0};
     struct dl_session s;
     training_open(&s, &(struct training_inputs){
                           .system = IDEAL_SYSTEM(UNLIMITED_BYTES_PER_S, "0"),

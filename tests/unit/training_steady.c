@@ -133,6 +133,13 @@ static struct step usual(const char *schedule)
                          .barrier = true};
 }
 
+/* Mostly with a last group that is smaller. */
+static void deal_in_groups(struct step *s, gsl_rng *r)
+{
+    s->group = s->stages + (uint32_t)gsl_rng_uniform_int(r, 6);
+    s->micros = dl_schedule_nearest_in_groups(s->group, s->stages, 64 + (uint32_t)gsl_rng_uniform_int(r, 64));
+}
+
 static struct step draw(const char *schedule, gsl_rng *r)
 {
     struct step s = usual(schedule);
@@ -150,6 +157,7 @@ static struct step draw(const char *schedule, gsl_rng *r)
     s.iterations = 1 + (uint32_t)gsl_rng_uniform_int(r, 3);
     if (gsl_rng_uniform_int(r, 3) == 0)
         s.scenario = "{'schema':'dlsim/scenario/1','source':'a test','replicas':[{'replica':0,'slowdown':1.25}]}";
+    if (strcmp(schedule, "interleaved") == 0 && gsl_rng_uniform_int(r, 2)) deal_in_groups(&s, r);
     return s;
 }
 
