@@ -23,12 +23,14 @@ static const struct {
     const char *flag, *argument;
 } others[] = {{"fp8-format", "fp8"},
               {"fp4-format", "fp4"},
-              {"num-virtual-stages-per-pipeline-rank", "virtual_pipeline_model_parallel_size"}};
+              {"num-virtual-stages-per-pipeline-rank", "virtual_pipeline_model_parallel_size"},
+              {"microbatch-group-size-per-virtual-pipeline-stage", "microbatch_group_size_per_vp_stage"}};
 
 /* What flags belong to, by what they begin with: they mean nothing where that argument is not set. */
 static const struct {
     const char *beginning, *argument;
 } owners[] = {{"num-query-groups", "group_query_attention"},
+              {"microbatch-group-size-", "virtual_pipeline_model_parallel_size"},
               {"recompute-method", "recompute_granularity"},
               {"recompute-num-layers", "recompute_method"},
               {"recompute-modules", "recompute_granularity"},

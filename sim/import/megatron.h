@@ -51,7 +51,7 @@ struct dl_megatron {
     int64_t microbatch, global_batch;
     int64_t tensor, pipeline, context, expert, expert_tensor;
     bool sequence, tensor_overlap;
-    int64_t virtual_layers, virtual_stages, first_layers, last_layers;
+    int64_t virtual_layers, virtual_stages, virtual_group, first_layers, last_layers;
     bool counts_embedding, counts_loss;
     const char *layout;
     int64_t context_kind, dispatcher;

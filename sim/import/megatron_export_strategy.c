@@ -43,7 +43,7 @@ static void put_layout(struct dl_megatron_export *x, const json_t *counts)
 
 static void put_pipeline(struct dl_megatron_export *x, struct dl_json e)
 {
-    static const char *const known[] = {"ways", "schedule", "chunks", "split", "layers_per_stage", NULL};
+    static const char *const known[] = {"ways", "schedule", "chunks", "group", "split", "layers_per_stage", NULL};
     const int64_t chunks = dl_megatron_count(e, "chunks", 1);
     const json_t *const listed = json_object_get(e.value, "layers_per_stage");
     const bool one = chunks == 1 && (!json_object_get(e.value, "schedule") || dl_megatron_is(e, "schedule", "1f1b"));
@@ -54,6 +54,9 @@ static void put_pipeline(struct dl_megatron_export *x, struct dl_json e)
         put_layout(x, listed);
     else if (chunks > 1)
         dl_megatron_put(x, "--num-virtual-stages-per-pipeline-rank %lld", (long long)chunks);
+    if (json_object_get(e.value, "group"))
+        dl_megatron_put(x, "--microbatch-group-size-per-virtual-pipeline-stage %lld",
+                        (long long)dl_megatron_count(e, "group", 1));
     if (dl_megatron_is(e, "split", "count_ends"))
         dl_megatron_put(x, "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
     else if (json_object_get(e.value, "split") && !dl_megatron_is(e, "split", "even"))

@@ -114,6 +114,7 @@ static const struct dl_megatron_flag flags[] = {
     SWITCH("tp-comm-overlap", tensor_overlap),
     COUNT("num-layers-per-virtual-pipeline-stage", virtual_layers),
     COUNT("num-virtual-stages-per-pipeline-rank", virtual_stages),
+    COUNT("microbatch-group-size-per-virtual-pipeline-stage", virtual_group),
     COUNT("decoder-first-pipeline-num-layers", first_layers),
     COUNT("decoder-last-pipeline-num-layers", last_layers),
     SWITCH("account-for-embedding-in-pipeline-split", counts_embedding),

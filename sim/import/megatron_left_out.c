@@ -68,8 +68,7 @@ static const struct dl_reason reasons[] = {
      "megatron-fsdp-grad-comm-dtype moe-shared-expert-overlap overlap-cpu-optimizer-d2h-h2d no-pin-cpu-grads "
      "no-pin-cpu-params use-torch-optimizer-for-cpu-offload"},
     {false, true, "the order of work in a pipeline: that of the schedule is simulated",
-     "microbatch-group-size-per-virtual-pipeline-stage overlap-p2p-communication-warmup-flush "
-     "delay-wgrad-compute train-sync-interval"},
+     "overlap-p2p-communication-warmup-flush delay-wgrad-compute train-sync-interval"},
     {false, true, "steps of a smaller batch come first: those of the full one are simulated",
      "rampup-batch-size step-batch-size-schedule decrease-batch-size-if-needed"},
     {false, true, "sizes may come from a checkpoint: those of the flags are taken", "use-checkpoint-args"},

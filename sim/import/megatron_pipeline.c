@@ -107,6 +107,17 @@ static enum dl_status divide(const struct dl_megatron_reading *r, int64_t *chunk
     return DL_OK;
 }
 
+/* As many as stages unless the flag says it. */
+static void set_group(const struct dl_megatron_reading *r, int64_t chunks, json_t *entry)
+{
+    const struct dl_megatron *const m = r->m;
+    if (m->virtual_group && chunks == 1)
+        dl_megatron_leave(r, "--microbatch-group-size-per-virtual-pipeline-stage", NULL, false,
+                          "it is read where a stage has several parts only");
+    else if (m->virtual_group && m->virtual_group != stages_of(m))
+        json_object_set_new(entry, "group", json_integer(m->virtual_group));
+}
+
 enum dl_status dl_megatron_pipeline(struct dl_megatron_reading *r, json_t *entry, struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
@@ -119,6 +130,7 @@ enum dl_status dl_megatron_pipeline(struct dl_megatron_reading *r, json_t *entry
     json_object_set_new(entry, "ways", json_integer(stages_of(m)));
     json_object_set_new(entry, "schedule", json_string(chunks > 1 ? "interleaved" : "1f1b"));
     if (chunks > 1) json_object_set_new(entry, "chunks", json_integer(chunks));
+    set_group(r, chunks, entry);
     if (list)
         json_object_set_new(entry, "layers_per_stage", list);
     else if (m->counts_embedding)

@@ -3,6 +3,7 @@
 
 #include "sim/import/megatron.h"
 #include "sim/import/strategy_made.h"
+#include "strategies/schedule.h"
 
 static int64_t or_one(int64_t given) { return given ? given : 1; }
 
@@ -282,13 +283,42 @@ static void assume_devices(const struct dl_megatron_reading *r)
                       "not in the file: the fewest that the flags allow; say --devices N, or set devices");
 }
 
+static bool interleaves(const struct dl_megatron *m)
+{
+    if (!m->layout) return m->virtual_layers || m->virtual_stages > 1;
+    json_t *const parts = dl_megatron_layout(m->layout);
+    const bool has_several = (int64_t)json_array_size(parts) > or_one(m->pipeline);
+    json_decref(parts);
+    return has_several;
+}
+
+/* Megatron-Core refuses the same, in forward_backward_pipelining_with_interleaving. */
+static enum dl_status check_groups(const struct dl_megatron_reading *r, int64_t batch, struct dl_error *err)
+{
+    static const char flag[] = "microbatch-group-size-per-virtual-pipeline-stage";
+    static const int64_t most = 1000000; /* as of a strategy file; a run refuses more micro-batches */
+    const struct dl_megatron *const m = r->m;
+    const int64_t stages = or_one(m->pipeline), group = m->virtual_group ? m->virtual_group : stages;
+    const int64_t of_each = m->microbatch * replicas_of(m), micros = batch / of_each;
+    if (stages == 1 || !interleaves(m)) return DL_OK;
+    if (group < stages || group > most)
+        return dl_fail(err, DL_RANGE, dl_megatron_place(r, flag), "must be from the stages, %lld, to %lld, got %lld",
+                       (long long)stages, (long long)most, (long long)group);
+    if (micros > most) return DL_OK;
+    const int64_t nearest = dl_schedule_nearest_in_groups((uint32_t)group, (uint32_t)stages, (uint32_t)micros);
+    if (nearest == micros) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "global-batch-size"),
+                   "%lld micro-batches of a replica cannot be interleaved in groups of %lld (--%s), of which the last "
+                   "may have as few as the stages, %lld; nearest: %lld",
+                   (long long)micros, (long long)group, flag, (long long)stages, (long long)(nearest * of_each));
+}
+
 /* What dlsim would refuse of the strategy is refused by its flag. */
 static enum dl_status check_batch(const struct dl_megatron_reading *r, int64_t batch, struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
-    const int64_t replicas = replicas_of(m), stages = or_one(m->pipeline);
+    const int64_t replicas = replicas_of(m);
     const int64_t holders = replicas * expert_ranks_of_replica(m);
-    const bool interleaves = m->virtual_layers || m->virtual_stages > 1;
     if (m->experts && holders % or_one(m->expert))
         return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "expert-model-parallel-size"),
                        "must divide the ranks that have tokens of their own for experts, %lld; got %lld",
@@ -297,11 +327,7 @@ static enum dl_status check_batch(const struct dl_megatron_reading *r, int64_t b
         return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "global-batch-size"),
                        "must be a multiple of micro-batch x replicas = %lld, got %lld",
                        (long long)(m->microbatch * replicas), (long long)batch);
-    if (interleaves && batch / (m->microbatch * replicas) % stages)
-        return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "global-batch-size"),
-                       "%lld micro-batches of a replica: dlsim interleaves whole groups of as many as stages, %lld",
-                       (long long)(batch / (m->microbatch * replicas)), (long long)stages);
-    return DL_OK;
+    return check_groups(r, batch, err);
 }
 
 static enum dl_status set_batch(const struct dl_megatron_reading *r, json_t *strategy, struct dl_error *err)

@@ -213,6 +213,37 @@ static json_int_t number_in(const json_t *object, const char *key)
     return json_integer_value(json_object_get(object, key));
 }
 
+/* Of stages with several parts; it is printed without these, too. */
+START_TEST(groups_of_micro_batches_are_read_where_stages_have_parts)
+{
+    static const struct {
+        const char *parts;
+        json_int_t group;
+    } cases[] = {{"2", 5}, {"None", 0}};
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        char text[1500];
+        snprintf(text, sizeof text,
+                 "------------------------ arguments ------------------------\n"
+                 "  num_layers ...................................... 16\n"
+                 "  hidden_size ..................................... 1024\n"
+                 "  num_attention_heads ............................. 16\n"
+                 "  seq_length ...................................... 1024\n"
+                 "  max_position_embeddings ......................... 1024\n"
+                 "  padded_vocab_size ............................... 32256\n"
+                 "  pipeline_model_parallel_size .................... 4\n"
+                 "  virtual_pipeline_model_parallel_size ............ %s\n"
+                 "  microbatch_group_size_per_vp_stage .............. 5\n"
+                 "  micro_batch_size ................................ 1\n"
+                 "  global_batch_size ............................... 9\n"
+                 "  world_size ...................................... 4\n" ITERATION("1", "100.0", "9"),
+                 cases[i].parts);
+        read_text(text);
+        ck_assert_msg(!log_.refusal, "%s", log_.refusal);
+        ck_assert_int_eq(number_in(entry("pipeline"), "group"), cases[i].group);
+    }
+}
+END_TEST
+
 /* The block has every argument, at its default or not: only what was set becomes a flag. */
 START_TEST(arguments_of_megatron_are_its_flags)
 {
@@ -362,6 +393,7 @@ int main(void)
     tcase_add_test(all, a_text_without_steps_is_no_log);
     tcase_add_test(all, a_line_may_be_longer_than_fits);
     tcase_add_test(all, arguments_of_megatron_are_its_flags);
+    tcase_add_test(all, groups_of_micro_batches_are_read_where_stages_have_parts);
     tcase_add_test(all, a_log_of_several_runs_is_of_the_last);
     tcase_add_test(all, meshes_of_torchtitan_are_read);
     tcase_add_test(all, timers_are_of_the_slowest_rank);
