@@ -10,6 +10,7 @@ struct dl_torchtitan {
     struct dl_imported *out;
     struct dl_error *err;
     int64_t tensor, pipeline, context, shard, replicate; /* shard -1: what is left */
+    int64_t batch, microbatch; /* samples of a rank; a pipeline cuts them into micro-batches, else all are one */
 };
 
 /* Words, with what each becomes. */

@@ -4,6 +4,7 @@
 #include "sim/import/reasons.h"
 #include "sim/import/strategy_made.h"
 #include "sim/import/torchtitan.h"
+#include "strategies/schedule.h"
 
 /* ---- the stack ---- */
 
@@ -14,19 +15,25 @@ static const struct dl_titan_word schedules[] = {
     {"ZBVZeroBubble", "zbv"},
 };
 
+/* PyTorch divides micro-batches into as many equal rounds as there are whole groups of the stages, and refuses numbers
+ * that do not divide so (torch/distributed/pipelining/schedules.py, ScheduleInterleaved1F1B). */
+static void set_group(const struct dl_torchtitan *r, json_t *pipeline)
+{
+    const int64_t micros = r->batch / r->microbatch, rounds = micros / r->pipeline;
+    if (rounds && micros % rounds == 0 && micros / rounds != r->pipeline)
+        dl_put_count(pipeline, "group", micros / rounds);
+}
+
 /* Looped schedules have two parts of a stage unless the layers of a part are said. */
 static enum dl_status add_pipeline(const struct dl_torchtitan *r, json_t *strategy)
 {
-    static const char *const looped[] = {"interleaved", "zbv"};
     if (r->pipeline == 1) return DL_OK;
     json_t *const pipeline = dl_strategy_entry(strategy, "pipeline");
     const char *const schedule =
         dl_titan_word(r, "parallelism.pipeline_parallel_schedule", schedules, DL_COUNT(schedules));
     const int64_t each = dl_titan_count(r, "parallelism.pipeline_parallel_layers_per_stage", 0);
     const int64_t layers = json_integer_value(json_object_get(r->out->workload, "layers"));
-    int64_t chunks = 1;
-    for (size_t i = 0; i < DL_COUNT(looped); i++)
-        if (strcmp(looped[i], schedule) == 0) chunks = 2;
+    int64_t chunks = dl_schedule_named(schedule)->min_chunks;
     if (each && !layers)
         return dl_fail(r->err, DL_IMPOSSIBLE,
                        dl_key_at(r->config, "parallelism.pipeline_parallel_layers_per_stage", r->arena).where,
@@ -35,6 +42,7 @@ static enum dl_status add_pipeline(const struct dl_torchtitan *r, json_t *strate
     dl_put_count(pipeline, "ways", r->pipeline);
     dl_put_word(pipeline, "schedule", schedule);
     if (chunks > 1) dl_put_count(pipeline, "chunks", chunks);
+    if (dl_schedule_named(schedule)->has_groups) set_group(r, pipeline);
     dl_put_word(pipeline, "split", "count_ends"); /* torchtitan counts the embedding and the head as a layer each */
     return DL_OK;
 }
@@ -158,15 +166,12 @@ static void set_recompute(const struct dl_torchtitan *r, json_t *strategy)
     dl_put_word(strategy, "recompute", mode);
 }
 
-/* Samples of a rank; a pipeline cuts them into micro-batches, else all are one. */
-static void set_batch(const struct dl_torchtitan *r, json_t *strategy)
+static void set_batch(struct dl_torchtitan *r, json_t *strategy)
 {
     static const int64_t usual = 8; /* torchtitan's default */
-    const int64_t local =
-        dl_titan_count(r, "training.local_batch_size", dl_titan_count(r, "training.batch_size", usual));
+    r->batch = dl_titan_count(r, "training.local_batch_size", dl_titan_count(r, "training.batch_size", usual));
+    r->microbatch = r->pipeline > 1 ? dl_titan_count(r, "parallelism.pipeline_parallel_microbatch_size", 1) : r->batch;
     const int64_t whole = dl_titan_count(r, "training.global_batch_size", -1);
-    const int64_t micro =
-        r->pipeline > 1 ? dl_titan_count(r, "parallelism.pipeline_parallel_microbatch_size", 1) : local;
     const int64_t replicas = r->shard > 0 ? r->shard * r->replicate : r->replicate;
     const int64_t others = r->tensor * r->pipeline * r->context;
     if (r->shard > 0 && others <= INT32_MAX && replicas <= INT32_MAX / others)
@@ -174,8 +179,8 @@ static void set_batch(const struct dl_torchtitan *r, json_t *strategy)
     else
         dl_titan_differs(r, "devices", NULL,
                          "data_parallel_shard_degree -1 takes all that are left: set devices, and global_batch");
-    dl_put_count(strategy, "global_batch", whole > 0 ? whole : local * replicas);
-    dl_put_count(strategy, "microbatch", micro);
+    dl_put_count(strategy, "global_batch", whole > 0 ? whole : r->batch * replicas);
+    dl_put_count(strategy, "microbatch", r->microbatch);
 }
 
 /* The software file has blocks compiled. */
