@@ -14,8 +14,7 @@
 
 struct dl_schedule_request {
     uint32_t stages, micros, chunks;
-    uint32_t
-        group; /* micro-batches that pass a chunk before the next one, where kinds have groups; 0: as many as stages */
+    uint32_t group; /* micro-batches that pass a chunk before the next, where kinds have groups; 0: as many as stages */
     double forward_s, backward_s, weight_s, transfer_s; /* of one chunk; backward is of the input alone where split */
     double pair_s;     /* a forward interleaved with a whole backward; 0: the sum of its parts */
     uint32_t max_live; /* micro-batches x chunks whose activations a stage may hold; 0: no limit */
