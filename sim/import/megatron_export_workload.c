@@ -5,36 +5,28 @@
 
 static const char no_flag[] = "Megatron-LM has no flag for it";
 
-/* Whole numbers that have a flag of their own. */
+/* Whole numbers that have a flag of their own; of_decoder: another one beside an encoder. */
 static const struct {
-    const char *key, *flag;
+    const char *key, *flag, *of_decoder;
 } counts[] = {
-    {"layers", "num-layers"},
-    {"hidden", "hidden-size"},
-    {"heads", "num-attention-heads"},
-    {"seq", "seq-length"},
-    {"vocab", "padded-vocab-size"},
-    {"experts", "num-experts"},
-    {"top_k", "moe-router-topk"},
-    {"mtp_layers", "mtp-num-layers"},
-    {"expert_ffn", "moe-ffn-hidden-size"},
-    {"expert_groups", "moe-router-num-groups"},
-    {"top_groups", "moe-router-group-topk"},
-    {"q_rank", "q-lora-rank"},
-    {"kv_rank", "kv-lora-rank"},
-    {"rope_size", "qk-pos-emb-head-dim"},
-    {"value_size", "v-head-dim"},
-    {"encoder_layers", "encoder-num-layers"},
-    {"encoder_seq", "encoder-seq-length"},
+    {"layers", "num-layers", "decoder-num-layers"},
+    {"hidden", "hidden-size", NULL},
+    {"heads", "num-attention-heads", NULL},
+    {"seq", "seq-length", "decoder-seq-length"},
+    {"vocab", "padded-vocab-size", NULL},
+    {"experts", "num-experts", NULL},
+    {"top_k", "moe-router-topk", NULL},
+    {"mtp_layers", "mtp-num-layers", NULL},
+    {"expert_ffn", "moe-ffn-hidden-size", NULL},
+    {"expert_groups", "moe-router-num-groups", NULL},
+    {"top_groups", "moe-router-group-topk", NULL},
+    {"q_rank", "q-lora-rank", NULL},
+    {"kv_rank", "kv-lora-rank", NULL},
+    {"rope_size", "qk-pos-emb-head-dim", NULL},
+    {"value_size", "v-head-dim", NULL},
+    {"encoder_layers", "encoder-num-layers", NULL},
+    {"encoder_seq", "encoder-seq-length", NULL},
 };
-
-/* The decoder has flags of its own beside an encoder. */
-static const char *flag_of(const struct dl_megatron_export *x, size_t count)
-{
-    if (x->has_encoder && strcmp(counts[count].key, "layers") == 0) return "decoder-num-layers";
-    if (x->has_encoder && strcmp(counts[count].key, "seq") == 0) return "decoder-seq-length";
-    return counts[count].flag;
-}
 
 /* Values that have one; NULL: none says it. Absent keys are as in dlsim, which has Megatron's defaults for these. */
 static const struct {
@@ -204,7 +196,8 @@ void dl_megatron_export_workload(struct dl_megatron_export *x)
     for (size_t i = 0; i < DL_COUNT(of_parts); i++) known[n++] = of_parts[i];
     for (size_t i = 0; i < DL_COUNT(counts); i++) {
         const int64_t value = dl_megatron_count(x->workload, counts[i].key, 0);
-        if (value) dl_megatron_put(x, "--%s %lld", flag_of(x, i), (long long)value);
+        const bool has_other = x->has_encoder && counts[i].of_decoder;
+        if (value) dl_megatron_put(x, "--%s %lld", has_other ? counts[i].of_decoder : counts[i].flag, (long long)value);
         known[n++] = counts[i].key;
     }
     for (size_t i = 0; i < DL_COUNT(values); i++) known[n++] = values[i].key;

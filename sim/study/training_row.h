@@ -53,6 +53,7 @@ struct dl_training_row {
     bool begins_pair;
     double step_s;          /* or what `quantity` says; 0: not published */
     double tokens_per_s;    /* of a device: what step_s is made of where a source says this; 0: it does not */
+    double samples_per_s;   /* the same, of all devices */
     double mfu, hfu;        /* published shares of peak, without and with what is recomputed; 0: not */
     double reserved_bytes;  /* what the allocator held at most; 0: not published */
     int64_t reserved_on;    /* enum dl_reserved_on */

@@ -68,6 +68,7 @@ const struct dl_field dl_training_row_fields[] = {
     {"tested_allgather_bytes_per_s", DL_NUMBER, AT(tested.allgather_bytes_per_s), 1, 1e18, true, NULL, NULL},
     {"tested_allreduce_bytes_per_s", DL_NUMBER, AT(tested.allreduce_bytes_per_s), 1, 1e18, true, NULL, NULL},
     {"tokens_per_s_per_device", DL_NUMBER, AT(tokens_per_s), 1e-9, 1e15, true, NULL, NULL},
+    {"samples_per_s", DL_NUMBER, AT(samples_per_s), 1e-9, 1e15, true, NULL, NULL},
     {"reserved_bytes", DL_NUMBER, AT(reserved_bytes), 1, 1e15, true, NULL, NULL},
     {"reserved_on", DL_CHOICE, AT(reserved_on), 0, 0, true, reserved_on, NULL},
 };
@@ -104,7 +105,7 @@ static bool ran_out(struct dl_json row)
 /* The time of a step, or what it follows from. */
 static bool says_time(struct dl_json row)
 {
-    return has(row, "step_s") || has(row, "mfu") || has(row, "tokens_per_s_per_device");
+    return has(row, "step_s") || has(row, "mfu") || has(row, "tokens_per_s_per_device") || has(row, "samples_per_s");
 }
 
 /* A study without a published time is simulated all the same. */
@@ -170,10 +171,20 @@ static void find_style(struct dl_training_row *row, struct dl_arena *arena)
         row->assumed = dl_arena_format(arena, "%s%sstyle", row->assumed, *row->assumed ? " " : "");
 }
 
+/* Where a source has rates only. */
+static void find_step(struct dl_training_row *row)
+{
+    const double samples = (double)row->global_batch;
+    if (row->step_s > 0) return;
+    if (row->tokens_per_s > 0)
+        row->step_s = samples * (double)row->seq / ((double)row->devices * row->tokens_per_s);
+    else if (row->samples_per_s > 0)
+        row->step_s = samples / row->samples_per_s;
+}
+
 static void fill_in(struct dl_training_row *row, struct dl_arena *arena)
 {
-    if (!(row->step_s > 0) && row->tokens_per_s > 0)
-        row->step_s = (double)row->global_batch * (double)row->seq / ((double)row->devices * row->tokens_per_s);
+    find_step(row);
     int64_t *const ways[] = {&row->tp, &row->pp, &row->cp, &row->ep, &row->vpp};
     for (size_t i = 0; i < DL_COUNT(ways); i++)
         if (!*ways[i]) *ways[i] = 1;

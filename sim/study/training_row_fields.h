@@ -6,7 +6,7 @@
 #include "sim/study/training_row.h"
 
 /* The first are the columns that a CSV file must have, whether or not anything stands in them. */
-enum { DL_ROW_REQUIRED_COLUMNS = 30, DL_ROW_FIELDS = 52 };
+enum { DL_ROW_REQUIRED_COLUMNS = 30, DL_ROW_FIELDS = 53 };
 extern const struct dl_field dl_training_row_fields[DL_ROW_FIELDS];
 
 /* Let the file of a workload say what it says in place of the row. */

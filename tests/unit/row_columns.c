@@ -117,14 +117,16 @@ static void read_step(const char *keys)
     json_decref(doc.value);
 }
 
-START_TEST(tokens_or_a_share_of_peak_say_what_a_step_took)
+START_TEST(rates_or_a_share_of_peak_say_what_a_step_took)
 {
     read_step("'seq':4096,'tokens_per_s_per_device':2048,'reserved_bytes':8e10");
     read_step("'mfu':0.4");
+    read_step("'samples_per_s':64");
     ck_assert_msg(!err.status, "%s", err.text);
     ck_assert_double_eq_tol(rows.items[0].step_s, 16.0 * 4096 / (8 * 2048), 1e-12);
     ck_assert_double_eq(rows.items[0].reserved_bytes, 8e10);
     ck_assert(rows.items[1].step_s == 0 && rows.items[1].mfu == 0.4);
+    ck_assert_double_eq(rows.items[2].step_s, 16.0 / 64);
     read_step("'tokens_per_s_per_device':2048");
     ck_assert_str_eq(err.text, "s.json:/rows/0: needs the key 'seq'");
 }
@@ -140,7 +142,7 @@ int main(void)
     tcase_add_test(tests, a_case_may_say_where_it_is_none);
     tcase_add_test(tests, a_line_has_the_description_that_is_for_it);
     tcase_add_test(tests, a_condition_is_of_texts);
-    tcase_add_test(tests, tokens_or_a_share_of_peak_say_what_a_step_took);
+    tcase_add_test(tests, rates_or_a_share_of_peak_say_what_a_step_took);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
