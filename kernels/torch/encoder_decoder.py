@@ -4,8 +4,8 @@
 
 CASES.json (encoder_decoder_cases.json beside this file if absent) lists objects with `workload` (as in a workload file of
 dlsim), samples, mode (bf16: all of it cast, or autocast; with a c behind it: compiled) and code: `plain`, as written here
-(norms before each half, attention by scaled_dot_product_attention), or `t5`, what Hugging Face's transformers makes of such
-a workload. passes.py says what a case gives.
+(norms before each half, attention by scaled_dot_product_attention), `torch`, around PyTorch's nn.Transformer (norms behind),
+or `t5`, what Hugging Face's transformers makes of such a workload. passes.py says what a case gives.
 """
 import contextlib
 import gc
@@ -58,15 +58,14 @@ class Block(nn.Module):
         return x + self.dropout(self.fc2(self.function(self.fc1(self.norm2(x)))))
 
 
-class Plain(nn.Module):
+class Words(nn.Module):
+    """What both codes here have before the blocks and after them."""
+
     def __init__(self, w):
         super().__init__()
         hidden, self.vocab = w["hidden"], w["vocab"]
         self.tokens = nn.Embedding(self.vocab, hidden)
         self.positions = nn.Embedding(max(w["seq"], w["encoder_seq"]), hidden)
-        self.encoder = nn.ModuleList(Block(w, False) for _ in range(w["encoder_layers"]))
-        self.decoder = nn.ModuleList(Block(w, True) for _ in range(w["layers"]))
-        self.encoder_norm, self.norm = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
         self.dropout = nn.Dropout(0.1 if w["dropout"] else 0.0)
         self.head = nn.Linear(hidden, self.vocab, bias=False)
         if w["tied_embedding"]:
@@ -77,6 +76,17 @@ class Plain(nn.Module):
         at = torch.arange(ids.shape[1], device=ids.device)
         return self.dropout(self.tokens(ids) + self.positions(at))
 
+    def loss(self, x, answers):
+        return F.cross_entropy(self.head(x).view(-1, self.vocab), answers.view(-1))
+
+
+class Plain(Words):
+    def __init__(self, w):
+        super().__init__(w)
+        self.encoder = nn.ModuleList(Block(w, False) for _ in range(w["encoder_layers"]))
+        self.decoder = nn.ModuleList(Block(w, True) for _ in range(w["layers"]))
+        self.encoder_norm, self.norm = nn.LayerNorm(w["hidden"]), nn.LayerNorm(w["hidden"])
+
     def forward(self, texts, answers):
         encoded = self.embed(texts)
         for block in self.encoder:
@@ -85,7 +95,19 @@ class Plain(nn.Module):
         x = self.embed(answers)
         for block in self.decoder:
             x = block(x, encoded)
-        return F.cross_entropy(self.head(self.norm(x)).view(-1, self.vocab), answers.view(-1))
+        return self.loss(self.norm(x), answers)
+
+
+class Torch(Words):
+    def __init__(self, w):
+        super().__init__(w)
+        self.blocks = nn.Transformer(w["hidden"], w["heads"], w["encoder_layers"], w["layers"], w["ffn"], batch_first=True,
+                                     dropout=0.1 if w["dropout"] else 0.0, activation=ACTIVATIONS[w["activation"]])
+        mask = nn.Transformer.generate_square_subsequent_mask(w["seq"])
+        self.register_buffer("mask", mask)
+
+    def forward(self, texts, answers):
+        return self.loss(self.blocks(self.embed(texts), self.embed(answers), tgt_mask=self.mask, tgt_is_causal=True), answers)
 
 
 class T5(nn.Module):
@@ -109,7 +131,7 @@ class Step(passes.Step):
         is_cast = not case["mode"].startswith("autocast")
         dtype = torch.bfloat16 if is_cast else torch.float32
         with torch.device("cuda"):
-            self.model = {"plain": Plain, "t5": T5}[case["code"]](w).to(dtype).train()
+            self.model = {"plain": Plain, "torch": Torch, "t5": T5}[case["code"]](w).to(dtype).train()
             self.inputs = [torch.randint(w["vocab"], (case["samples"], w[key])) for key in ("encoder_seq", "seq")]
         self.run = torch.compile(self.model) if case["mode"].endswith("c") else self.model
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5, fused=True)
