@@ -23,6 +23,17 @@ void dl_block_activation(struct dl_block *b, double elements, enum dl_block_modu
     b->tape.module = around;
 }
 
+/* The second linear layer is given what is left; a relu's backward needs its own result beside that. */
+static void drop_inside(struct dl_block *b, double elements)
+{
+    const double moved = (2 + DL_MASK_BYTES / DL_ACTIVATION_BYTES) * elements;
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"ffn_dropout", DL_INSIDE, .forward = moved, .input_gradient = moved,
+                                                  .operation = "dropout"});
+    double *const kept = &dl_tape_saved(&b->tape)->inside_bytes;
+    *kept += DL_MASK_BYTES * elements;
+    if (b->o->activation == DL_RELU) *kept += DL_ACTIVATION_BYTES * elements;
+}
+
 void dl_block_feed(struct dl_block *b)
 {
     const double hidden = (double)b->o->hidden, ffn = (double)b->o->ffn;
@@ -35,6 +46,7 @@ void dl_block_feed(struct dl_block *b)
     }
     b->tape.result = DL_NO_RESULT;
     dl_block_activation(b, b->tokens * ffn, b->tape.module);
+    if (b->o->ffn_dropout) drop_inside(b, b->tokens * ffn);
     dl_block_linear(b, "fc2", hidden, ffn, dl_second_of_pair, DL_TARGET_FC2);
 }
 

@@ -49,6 +49,9 @@ static const struct dl_field fields[] = {
     {"dropout", DL_BOOL, AT(dropout), 0, 0, true, NULL, "whether there is dropout; true if absent"},
     {"attention_dropout", DL_BOOL, AT(attention_dropout), 0, 0, true, NULL,
      "whether scores of attention have dropout; as dropout says if absent"},
+    {"ffn_dropout", DL_BOOL, AT(ffn_dropout), 0, 0, true, NULL,
+     "with dropout: what the function between the linear layers makes has it, too (T5, nn.Transformer of PyTorch); "
+     "false if absent"},
     {"causal", DL_BOOL, AT(causal), 0, 0, true, NULL, "tokens attend only to earlier ones; true if absent"},
     {"tied_embedding", DL_BOOL, AT(tied_embedding), 0, 0, true, NULL,
      "the head shares the weights of the embedding; true if absent"},
@@ -304,6 +307,7 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     struct dl_transformer o = completed(options);
     if (!json_object_get(build->doc.value, "qkv_bias")) o.qkv_bias = o.bias;
     if (build->without_dropout && !json_object_get(build->doc.value, "dropout")) o.dropout = false;
+    o.ffn_dropout &= o.dropout;
     if (!json_object_get(build->doc.value, "attention_dropout")) o.attention_dropout = o.dropout;
     out->lacks_adapters = dl_transformer_lacks_adapters(&o);
     lay_model(&o, build, out);

@@ -19,7 +19,7 @@ struct dl_transformer {
     int64_t projections;                 /* enum dl_projections */
     bool bias, dropout, causal, tied_embedding;
     bool embedding_norm, final_norm, head_transform, qk_norm;
-    bool qkv_bias, attention_dropout;
+    bool qkv_bias, attention_dropout, ffn_dropout;
     bool post_norms, joint_qk_norm, logit_cap, layer_scale;
     int64_t token_types;
     int64_t patch; /* 0: tokens are words, not parts of an image */

@@ -39,6 +39,8 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
         if (json_object_get(build->doc.value, companions[i].key) &&
             !json_object_get(build->doc.value, companions[i].needs))
             return dl_refuse(build, companions[i].key, err, "means nothing without the key '%s'", companions[i].needs);
+    if (o->ffn_dropout && !o->dropout)
+        return dl_refuse(build, "ffn_dropout", err, "means nothing where 'dropout' is false");
     if (o->kv_rank && o->kv_heads)
         return dl_refuse(build, "kv_heads", err, "means nothing beside 'kv_rank': latent attention has none");
     if (o->kv_rank && o->qk_norm)

@@ -17,6 +17,8 @@ static enum dl_status finish(struct dl_hf *hf, struct dl_error *err)
         json_object_set(hf->out->workload, "layers", json_object_get(hf->out->workload, "encoder_layers"));
     json_object_set_new(hf->out->workload, "seq", json_integer(seq));
     json_object_set_new(hf->out->workload, "encoder_seq", json_integer(seq));
+    if (json_is_true(json_object_get(hf->out->workload, "dropout")))
+        json_object_set_new(hf->out->workload, "ffn_dropout", json_true());
     dl_hf_leave_out(hf, "n_positions", true, both);
     return err->status;
 }

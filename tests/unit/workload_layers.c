@@ -11,6 +11,29 @@ static double summed_gradients(const struct dl_layer *layer)
     return elements;
 }
 
+/* A mask of what the function makes and, where its backward needs that itself, what is left of it. */
+START_TEST(dropout_inside_a_feed_forward_keeps_a_mask)
+{
+    static const struct {
+        const char *function;
+        double bytes;
+    } wanted[] = {{"gelu", 1}, {"relu", 3}};
+    const double samples = 2;
+    struct dl_saved saved[2];
+    for (int dropped = 0; dropped < 2; dropped++) {
+        char text[400];
+        snprintf(text, sizeof text, "{" SMALL ",'activation':'%s','ffn_dropout':%s}", wanted[_i].function,
+                 dropped ? "true" : "false");
+        open_text(text);
+        build(samples, "flash");
+        saved[dropped] = model.layers[1].saved;
+    }
+    const double made = samples * number("seq") * 4 * number("hidden");
+    ck_assert_double_eq(saved[1].inside_bytes - saved[0].inside_bytes, wanted[_i].bytes * made);
+    ck_assert_double_eq(saved[1].outside_bytes, saved[0].outside_bytes);
+}
+END_TEST
+
 /* Apart, the same products are done in pieces: queries, keys and values, gate and up are 5 tensors in place of 2, and
  * 3 input gradients more than with 2 products are added, each sum reading two and writing one. */
 START_TEST(projections_apart_do_the_same_work)
@@ -256,6 +279,7 @@ int main(void)
     Suite *const suite = suite_create("workload_layers");
     TCase *const all = tcase_create("workload_layers");
     tcase_add_checked_fixture(all, set_up, tear_down);
+    tcase_add_loop_test(all, dropout_inside_a_feed_forward_keeps_a_mask, 0, 2);
     tcase_add_test(all, attention_counts_what_flash_computes);
     tcase_add_test(all, projections_apart_do_the_same_work);
     tcase_add_test(all, gradients_have_the_dimensions_of_what_they_are_of);
