@@ -132,8 +132,13 @@ enum dl_status dl_megatron_precision(const struct dl_megatron_reading *r, json_t
 enum dl_status dl_megatron_pipeline(struct dl_megatron_reading *r, json_t *entry, struct dl_error *err);
 /* NULL: as shipped, or err says what is wrong. */
 json_t *dl_megatron_software(struct dl_megatron_reading *r, struct dl_error *err);
-/* How many blocks each part of a layout has, as a JSON list; NULL: it is no layout without other layers. */
-json_t *dl_megatron_layout(const char *layout);
+/* What a layout has: how many blocks each part of the model, as a JSON list (NULL: it is no layout), and how many of
+ * these predict further tokens, which come last, in the parts from one to another. */
+struct dl_megatron_layout {
+    json_t *blocks;
+    int64_t n_layers, n_further, first_further, last_further;
+};
+struct dl_megatron_layout dl_megatron_layout_of(const char *text);
 /* The first blocks without experts, from a list such as ([0]*3+[1]*11) or a number; -1: another pattern. */
 int64_t dl_megatron_dense_layers(const char *pattern, int64_t n_layers, int64_t *every);
 

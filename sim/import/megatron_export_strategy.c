@@ -30,15 +30,31 @@ static int64_t replicas_of(const struct dl_megatron_export *x)
 
 /* ---- entries of the stack ---- */
 
-/* Parts of the model with so many blocks each, as a layout. */
-static void put_layout(struct dl_megatron_export *x, const json_t *counts)
+static const char *with_blocks(const struct dl_megatron_export *x, const char *layout, char kind, int64_t n)
 {
+    return n ? dl_arena_format(x->arena, "%s%c*%lld", layout, kind, (long long)n) : layout;
+}
+
+/* Parts of the model with so many blocks each, as a layout; the last of all blocks predict further tokens. */
+static void put_layout(struct dl_megatron_export *x, struct dl_json entry, const json_t *counts)
+{
+    const int64_t all_further = dl_megatron_count(x->workload, "mtp_layers", 0);
+    const size_t parts = json_array_size(counts), stages = (size_t)dl_megatron_count(entry, "ways", 1);
     const char *layout = "E";
-    for (size_t i = 0; i < json_array_size(counts); i++) {
-        const long long n = json_integer_value(json_array_get(counts, i));
-        layout = dl_arena_format(x->arena, n ? "%s%st*%lld" : "%s%s", layout, i ? "|" : "", n);
+    int64_t rest = -all_further; /* layers that are not dealt yet */
+    bool are_together = true;
+    for (size_t i = 0; i < parts; i++) rest += json_integer_value(json_array_get(counts, i));
+    for (size_t i = 0; i < parts; i++) {
+        const int64_t n = json_integer_value(json_array_get(counts, i)), layers = n < rest ? n : rest;
+        layout = with_blocks(x, dl_arena_format(x->arena, "%s%s", layout, i ? "|" : ""), 't', layers);
+        layout = with_blocks(x, layout, 'm', n - layers);
+        are_together &= n == layers || (n - layers == all_further && i + stages >= parts);
+        rest -= layers;
     }
     dl_words_add(&x->flags, dl_arena_format(x->arena, "--pipeline-model-parallel-layout '%sL'", layout), 0);
+    if (!are_together)
+        dl_megatron_without(x, entry, "layers_per_stage",
+                            "Megatron-LM has modules of mtp_layers in one part, the last of its stage");
 }
 
 static void put_pipeline(struct dl_megatron_export *x, struct dl_json e)
@@ -51,7 +67,7 @@ static void put_pipeline(struct dl_megatron_export *x, struct dl_json e)
     if (!one && !(chunks > 1 && dl_megatron_is(e, "schedule", "interleaved")))
         dl_megatron_without(x, e, "schedule", "Megatron-LM has 1f1b, and interleaved where a stage has several parts");
     if (listed)
-        put_layout(x, listed);
+        put_layout(x, e, listed);
     else if (chunks > 1)
         dl_megatron_put(x, "--num-virtual-stages-per-pipeline-rank %lld", (long long)chunks);
     if (json_object_get(e.value, "group"))

@@ -122,7 +122,7 @@ int64_t dl_megatron_dense_layers(const char *text, int64_t n_layers, int64_t *ev
     return dense;
 }
 
-/* ---- which stage has which layers: Et*3|(tt|)*6L ---- */
+/* ---- which stage has which layers: Et*3|(tt|)*6mL ---- */
 
 static void read_stages(struct pattern *p)
 {
@@ -134,7 +134,7 @@ static void read_stages(struct pattern *p)
             read_stages(p);
             p->is_bad |= *p->at != ')';
         } else {
-            p->is_bad |= !strchr("EtL|", *p->at);
+            p->is_bad |= !strchr("EtmL|", *p->at);
             if (!p->is_bad) put(p, *p->at);
         }
         p->at += !p->is_bad;
@@ -143,23 +143,47 @@ static void read_stages(struct pattern *p)
     p->depth--;
 }
 
-json_t *dl_megatron_layout(const char *layout)
+/* E, layers, modules that predict further tokens, L: each may stand only where none that comes later has stood. */
+static bool is_in_order(const struct pattern *p)
 {
-    struct pattern p = {.at = layout};
+    static const char order[] = "EtmL";
+    const char *last = order;
+    for (size_t i = 0; i < p->n; i++) {
+        const char *const now = p->items[i] == '|' ? last : strchr(order, p->items[i]);
+        const bool is_end = *now == 'E' || *now == 'L';
+        if (now < last || (is_end && i && p->items[i] == *last)) return false;
+        last = now;
+    }
+    return p->n > 1 && p->items[0] == 'E' && p->items[p->n - 1] == 'L';
+}
+
+static void count_blocks(const struct pattern *p, struct dl_megatron_layout *out)
+{
+    int64_t here = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const int64_t part = (int64_t)json_array_size(out->blocks);
+        out->n_layers += p->items[i] == 't';
+        here += p->items[i] == 't' || p->items[i] == 'm';
+        if (p->items[i] == 'm') {
+            if (!out->n_further++) out->first_further = part;
+            out->last_further = part;
+        }
+        if (p->items[i] != '|' && i + 1 < p->n) continue;
+        json_array_append_new(out->blocks, json_integer(here));
+        here = 0;
+    }
+}
+
+/* The grammar is that of Megatron-Core (transformer/pipeline_parallel_layer_layout.py). */
+struct dl_megatron_layout dl_megatron_layout_of(const char *text)
+{
+    struct pattern p = {.at = text};
+    struct dl_megatron_layout layout = {.n_layers = 0};
     read_stages(&p);
-    json_t *const counts = json_array();
-    bool is_bad = p.is_bad || *p.at || !p.n || p.items[0] != 'E' || p.items[p.n - 1] != 'L';
-    int64_t count = 0;
-    for (size_t i = 1; i < p.n && !is_bad; i++) {
-        const bool is_last = i + 1 == p.n;
-        is_bad |= p.items[i] == 'E' || (p.items[i] == 'L' && !is_last);
-        count += p.items[i] == 't';
-        if (p.items[i] != '|' && !is_last) continue;
-        json_array_append_new(counts, json_integer(count));
-        count = 0;
+    if (!p.is_bad && !*p.at && is_in_order(&p)) {
+        layout.blocks = json_array();
+        count_blocks(&p, &layout);
     }
     dl_free(p.items);
-    if (!is_bad) return counts;
-    json_decref(counts);
-    return NULL;
+    return layout;
 }

@@ -84,16 +84,64 @@ static enum dl_status set_ends(const struct dl_megatron_reading *r, int64_t chun
     return DL_OK;
 }
 
+/* ---- a layout ---- */
+
+static enum dl_status refuse_layout(const struct dl_megatron_reading *r, const char *text, struct dl_error *err)
+{
+    return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "pipeline-model-parallel-layout"), "%s, got '%.100s'", text,
+                   r->m->layout);
+}
+
+/* Megatron-Core has modules that predict further tokens together, on the last part of a stage. */
+static enum dl_status check_further(const struct dl_megatron_reading *r, const struct dl_megatron_layout *layout,
+                                    struct dl_error *err)
+{
+    const int64_t stages = stages_of(r->m), parts = (int64_t)json_array_size(layout->blocks);
+    if (layout->n_further != r->m->mtp_layers)
+        return refuse_layout(
+            r, dl_arena_format(r->arena, "must have as many m as --mtp-num-layers, %lld", (long long)r->m->mtp_layers),
+            err);
+    if (layout->n_further == 0) return DL_OK;
+    if (layout->first_further != layout->last_further) return refuse_layout(r, "must have all m in one part", err);
+    if (layout->last_further >= parts - stages) return DL_OK;
+    return refuse_layout(
+        r, dl_arena_format(r->arena, "must have m in one of the last %lld parts, one a stage", (long long)stages), err);
+}
+
+static enum dl_status check_layout(const struct dl_megatron_reading *r, const struct dl_megatron_layout *layout,
+                                   struct dl_error *err)
+{
+    const int64_t stages = stages_of(r->m), parts = (int64_t)json_array_size(layout->blocks);
+    if (!layout->blocks || parts % stages)
+        return refuse_layout(
+            r,
+            dl_arena_format(r->arena, "must be E, then t, then m, then L, with | between a multiple of %lld parts",
+                            (long long)stages),
+            err);
+    if (r->m->layers && layout->n_layers != r->m->layers)
+        return refuse_layout(
+            r, dl_arena_format(r->arena, "must have as many t as --num-layers, %lld", (long long)r->m->layers), err);
+    return check_further(r, layout, err);
+}
+
+/* States of all tokens that are predicted go on to the loss, if that is on another stage. */
+static void leave_states(const struct dl_megatron_reading *r, const struct dl_megatron_layout *layout)
+{
+    const int64_t parts = (int64_t)json_array_size(layout->blocks);
+    if (layout->n_further && layout->last_further + 1 < parts)
+        dl_megatron_leave(r, "--pipeline-model-parallel-layout", "m before another part", true,
+                          "Megatron-LM sends the states of further tokens from there to the loss, too; dlsim sends as "
+                          "much as between all parts");
+}
+
 static enum dl_status set_layout(const struct dl_megatron_reading *r, int64_t *chunks, json_t **list,
                                  struct dl_error *err)
 {
-    *list = dl_megatron_layout(r->m->layout);
-    const int64_t parts = (int64_t)json_array_size(*list), stages = stages_of(r->m);
-    if (!*list || parts % stages)
-        return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "pipeline-model-parallel-layout"),
-                       "must be E, then t and |, then L, in a multiple of %lld parts, got '%.100s'", (long long)stages,
-                       r->m->layout);
-    *chunks = parts / stages;
+    const struct dl_megatron_layout layout = dl_megatron_layout_of(r->m->layout);
+    *list = layout.blocks;
+    if (check_layout(r, &layout, err)) return err->status;
+    *chunks = (int64_t)json_array_size(*list) / stages_of(r->m);
+    leave_states(r, &layout);
     return DL_OK;
 }
 

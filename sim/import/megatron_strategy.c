@@ -286,9 +286,9 @@ static void assume_devices(const struct dl_megatron_reading *r)
 static bool interleaves(const struct dl_megatron *m)
 {
     if (!m->layout) return m->virtual_layers || m->virtual_stages > 1;
-    json_t *const parts = dl_megatron_layout(m->layout);
-    const bool has_several = (int64_t)json_array_size(parts) > or_one(m->pipeline);
-    json_decref(parts);
+    const struct dl_megatron_layout layout = dl_megatron_layout_of(m->layout);
+    const bool has_several = (int64_t)json_array_size(layout.blocks) > or_one(m->pipeline);
+    json_decref(layout.blocks);
     return has_several;
 }
 
