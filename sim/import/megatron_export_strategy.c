@@ -57,6 +57,15 @@ static void put_layout(struct dl_megatron_export *x, struct dl_json entry, const
                             "Megatron-LM has modules of mtp_layers in one part, the last of its stage");
 }
 
+/* Where dlsim deals all blocks alike. */
+static void leave_further(struct dl_megatron_export *x, struct dl_json entry)
+{
+    if (dl_megatron_count(x->workload, "mtp_layers", 0) && dl_megatron_count(entry, "ways", 1) > 1)
+        dl_megatron_without(x, entry, "ways",
+                            "Megatron-LM deals layers alone, and has modules of mtp_layers on the last part; list the "
+                            "blocks in layers_per_stage, and a layout says it");
+}
+
 static void put_pipeline(struct dl_megatron_export *x, struct dl_json e)
 {
     static const char *const known[] = {"ways", "schedule", "chunks", "group", "split", "layers_per_stage", NULL};
@@ -70,6 +79,7 @@ static void put_pipeline(struct dl_megatron_export *x, struct dl_json e)
         put_layout(x, e, listed);
     else if (chunks > 1)
         dl_megatron_put(x, "--num-virtual-stages-per-pipeline-rank %lld", (long long)chunks);
+    if (!listed) leave_further(x, e);
     if (json_object_get(e.value, "group"))
         dl_megatron_put(x, "--microbatch-group-size-per-virtual-pipeline-stage %lld",
                         (long long)dl_megatron_count(e, "group", 1));

@@ -51,15 +51,16 @@ static void add_to(json_t *list, size_t index, int64_t more)
     json_array_set_new(list, index, json_integer(now + more));
 }
 
-/* Only one of embedding and loss counts as a layer. */
-static enum dl_status count_one_end(const struct dl_megatron_reading *r, int64_t chunks, json_t **list,
-                                    struct dl_error *err)
+/* As many layers on each part, of which an end may count as one. */
+static enum dl_status deal_equally(const struct dl_megatron_reading *r, int64_t chunks, json_t **list,
+                                   struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
     const int64_t parts = stages_of(m) * chunks;
     if (check_divides(r, "pipeline-model-parallel-size", parts, dealt_layers(m), err)) return err->status;
     *list = equal_parts(parts, dealt_layers(m) / parts);
-    add_to(*list, m->counts_embedding ? 0 : (size_t)parts - 1, -1);
+    add_to(*list, 0, -m->counts_embedding);
+    add_to(*list, (size_t)parts - 1, -m->counts_loss);
     return DL_OK;
 }
 
@@ -145,14 +146,36 @@ static enum dl_status set_layout(const struct dl_megatron_reading *r, int64_t *c
     return DL_OK;
 }
 
-static enum dl_status divide(const struct dl_megatron_reading *r, int64_t *chunks, json_t **list, struct dl_error *err)
+/* Of layers alone: modules that predict further tokens are with the loss then (Megatron-Core,
+ * transformer/multi_token_prediction.py). No list: as dlsim deals them. */
+static enum dl_status deal_layers(const struct dl_megatron_reading *r, int64_t chunks, json_t **list,
+                                  struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
-    if (m->layout) return set_layout(r, chunks, list, err);
-    if (count_chunks(r, chunks, err)) return err->status;
-    if (m->first_layers || m->last_layers) return set_ends(r, *chunks, list, err);
-    if (m->counts_embedding != m->counts_loss) return count_one_end(r, *chunks, list, err);
+    const bool counts_one = m->counts_embedding != m->counts_loss;
+    if (m->first_layers || m->last_layers) {
+        if (set_ends(r, chunks, list, err)) return err->status;
+    } else if (counts_one || m->mtp_layers) {
+        if (deal_equally(r, chunks, list, err)) return err->status;
+    }
+    if (*list) add_to(*list, json_array_size(*list) - 1, m->mtp_layers);
     return DL_OK;
+}
+
+/* A head that is tied to the embedding has its table there anyway. */
+static void leave_embedding(const struct dl_megatron_reading *r)
+{
+    if (r->m->mtp_layers && r->m->untied)
+        dl_megatron_leave(r, "--mtp-num-layers", NULL, true,
+                          "their stage has a copy of the embedding in Megatron-LM, whose memory and sums dlsim leaves "
+                          "out");
+}
+
+static enum dl_status divide(const struct dl_megatron_reading *r, int64_t *chunks, json_t **list, struct dl_error *err)
+{
+    leave_embedding(r);
+    if (r->m->layout) return set_layout(r, chunks, list, err);
+    return count_chunks(r, chunks, err) || deal_layers(r, *chunks, list, err) ? err->status : DL_OK;
 }
 
 /* As many as stages unless the flag says it. */
