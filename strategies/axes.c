@@ -56,9 +56,16 @@ dl_digits dl_along_experts(const struct dl_setting *s) { return DL_ALONG_EXPERTS
 
 uint32_t dl_n_expert_ranks(const struct dl_setting *s) { return dl_ranks_count(&s->ranks, dl_along_experts(s)); }
 
+dl_digits dl_along_expert_tensor(const struct dl_setting *s)
+{
+    return s->experts_over & DL_ALONG_TENSOR ? DL_ALONG_TENSOR & ~s->experts_over : 0;
+}
+
 uint64_t dl_expert_ways_in_lockstep(const struct dl_setting *s)
 {
-    const uint64_t tensor = s->experts_over & DL_ALONG_TENSOR ? s->ways[DL_AXIS_TENSOR] : 1;
+    const bool over_tensor = s->experts_over & DL_ALONG_TENSOR;
+    const uint64_t apart = s->ways[DL_AXIS_TENSOR] / (s->expert_tensor_ways ? s->expert_tensor_ways : 1);
+    const uint64_t tensor = over_tensor && apart ? apart : 1;
     return tensor * (s->experts_over & DL_ALONG_CONTEXT ? s->ways[DL_AXIS_CONTEXT] : 1);
 }
 

@@ -13,11 +13,11 @@
 
 enum { as_software = -1 };
 struct options {
-    int64_t ways, dispatch, seed; /* dispatch: enum dl_dispatch */
+    int64_t ways, dispatch, tensor_ways, seed; /* dispatch: enum dl_dispatch */
     double imbalance, skew;
     bool overlap, over_tensor, over_context, even;
 };
-static const struct options defaults = {.ways = 1, .dispatch = as_software, .imbalance = 1};
+static const struct options defaults = {.ways = 1, .dispatch = as_software, .tensor_ways = 1, .imbalance = 1};
 static const struct dl_field fields[] = {
     {"ways", DL_INT, offsetof(struct options, ways), 1, 65536, false, NULL, "replicas that share the experts"},
     {"dispatch", DL_CHOICE, offsetof(struct options, dispatch), 0, 0, true, dl_dispatches,
@@ -29,6 +29,8 @@ static const struct dl_field fields[] = {
     {"over_tensor", DL_BOOL, offsetof(struct options, over_tensor), 0, 0, true, NULL,
      "tensor ranks have whole experts each, rather than a part of every one, and are counted in `ways`; needs sequence "
      "parallelism; false if absent"},
+    {"tensor_ways", DL_INT, offsetof(struct options, tensor_ways), 1, 65536, true, NULL,
+     "of over_tensor: neighbouring tensor ranks that divide each expert, which count in `ways` as one; 1 if absent"},
     {"over_context", DL_BOOL, offsetof(struct options, over_context), 0, 0, true, NULL,
      "context ranks have experts of their own each, rather than all the same, and are counted in `ways`; false if "
      "absent"},
@@ -43,7 +45,7 @@ static const struct dl_field fields[] = {
     {"seed", DL_INT, offsetof(struct options, seed), 0, 1e15, true, NULL, "of skew; 0 if absent"},
 };
 
-/* Ranks in lockstep that have experts of their own. */
+/* Ranks in lockstep that have experts of their own; the setting takes out tensor ranks that divide each. */
 static dl_digits over(const struct options *o)
 {
     return (o->over_tensor ? DL_ALONG_TENSOR : 0) | (o->over_context ? DL_ALONG_CONTEXT : 0);
@@ -55,10 +57,29 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     (void)entry, (void)err;
     setting->expert_ways = (uint32_t)o->ways;
     setting->experts_over = over(o);
+    setting->expert_tensor_ways = (uint32_t)o->tensor_ways;
     return DL_OK;
 }
 
-static enum dl_status check_over_tensor(const struct dl_check *what, struct dl_error *err)
+/* Tensor ranks are numbered so that both those that divide an expert and those that need a head of keys are next to
+ * each other. */
+static enum dl_status check_tensor_ways(const struct options *o, const struct dl_check *what, struct dl_error *err)
+{
+    const struct dl_setting *const s = what->setting;
+    const uint32_t tensor = s->ways[DL_AXIS_TENSOR], ways = (uint32_t)o->tensor_ways, copies = s->key_copies;
+    if (ways == 1) return DL_OK;
+    if (tensor % ways || ways == tensor)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "tensor_ways"),
+                       "must be a part of the tensor ways, %u, got %u", tensor, ways);
+    if (copies > 1 && copies % ways && ways % copies)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "tensor_ways"),
+                       "must divide the tensor ranks that need the same head of keys, %u, or be a multiple of these; "
+                       "got %u",
+                       copies, ways);
+    return DL_OK;
+}
+
+static enum dl_status check_over_tensor(const struct options *o, const struct dl_check *what, struct dl_error *err)
 {
     const struct dl_setting *const s = what->setting;
     const uint32_t tensor = s->ways[DL_AXIS_TENSOR];
@@ -67,7 +88,7 @@ static enum dl_status check_over_tensor(const struct dl_check *what, struct dl_e
     if (dl_layout_parts(&s->layouts.outside, DL_BY_TOKEN, &s->ranks) != tensor)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "over_tensor"),
                        "needs tensor ranks that have tokens of their own: {\"name\": \"tensor\", \"sequence\": true}");
-    return DL_OK;
+    return check_tensor_ways(o, what, err);
 }
 
 /* What ways count, by the axes over which experts are. */
@@ -75,14 +96,17 @@ static const struct {
     const char *of, *with, *all;
 } over_words[] = {[1] = {"tensor", "over_tensor", "tensor x data ways"},
                   [2] = {"context", "over_context", "context x data ways"},
-                  [3] = {"tensor x context", "over_tensor and over_context", "tensor x context x data ways"}};
+                  [3] = {"tensor x context", "over_tensor and over_context", "tensor x context x data ways"},
+                  [5] = {"tensor / tensor_ways", "over_tensor", "tensor x data ways / tensor_ways"},
+                  [7] = {"tensor x context / tensor_ways", "over_tensor and over_context",
+                         "tensor x context x data ways / tensor_ways"}};
 
 static enum dl_status check_over(const struct options *o, const struct dl_check *what, struct dl_error *err)
 {
     const struct dl_setting *const s = what->setting;
     const uint64_t others = dl_expert_ways_in_lockstep(s);
-    const int words = (o->over_tensor ? 1 : 0) + (o->over_context ? 2 : 0);
-    if (o->over_tensor && check_over_tensor(what, err)) return err->status;
+    const int words = (o->over_tensor ? 1 : 0) + (o->over_context ? 2 : 0) + (o->tensor_ways > 1 ? 4 : 0);
+    if (o->over_tensor && check_over_tensor(o, what, err)) return err->status;
     if (o->over_context && s->ways[DL_AXIS_CONTEXT] == 1)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "over_context"), "means nothing without context ranks");
     if ((uint64_t)o->ways % others)
@@ -106,6 +130,8 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
                        "needs two micro-batches of a replica at least; there is one");
     if (o->even && (o->skew > 0 || o->imbalance > 1))
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "even"), "means nothing beside imbalance or skew");
+    if (o->tensor_ways > 1 && !o->over_tensor)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "tensor_ways"), "means nothing without over_tensor");
     if (o->skew > 0 && o->imbalance > 1)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "skew"),
                        "means nothing beside imbalance; say one of them");
@@ -147,7 +173,8 @@ static enum dl_status travel(const struct dl_operator *op, const struct dl_opera
     const struct dl_setting *const s = dl_stack_setting(below);
     const struct dl_operator_layouts l = op->layouts(o);
     const bool goes = ev->over == DL_TO_EXPERTS;
-    const uint32_t parts = o->over & DL_ALONG_TENSOR ? 1 : s->parts.outside; /* beside those of the layouts */
+    /* Beside those of the layouts. */
+    const uint32_t parts = s->parts.outside / dl_ranks_count(&s->ranks, o->over & DL_ALONG_TENSOR);
     struct dl_move moves[DL_MOST_MOVES];
     const size_t n = dl_resolve(&s->ranks, goes ? &l.outside : &l.made, goes ? &l.used : &l.outside,
                                 dl_expert_parts(s) * ev->elements, moves);
@@ -175,8 +202,10 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     mine.kernel.has_places |= is_of_experts && o->even;
     if (o->ways == 1) return dl_emit(below, &mine, err);
     if (travels || is_of_experts) {
-        const struct dl_operator_options told = {
-            .overlap = o->overlap, .even = o->even, .imbalance = imbalance_of(o, ev->layer), .over = over(o)};
+        const struct dl_operator_options told = {.overlap = o->overlap,
+                                                 .even = o->even,
+                                                 .imbalance = imbalance_of(o, ev->layer),
+                                                 .over = dl_stack_setting(below)->experts_over};
         const struct dl_operator *const op = operator_of(o, dl_stack_setting(below));
         return travels ? travel(op, &told, &mine, below, err) : op->kernel(&told, &mine, below, err);
     }

@@ -5,12 +5,23 @@ uint32_t dl_in_step_n_groups(const struct dl_setting *s, dl_digits along)
     return dl_ranks_count(&s->ranks, dl_in_lockstep(s) & ~along);
 }
 
+/* Parts of a line, if they are several of its digits. */
+static size_t add_new(dl_digits kinds[DL_MOST_IN_STEP], size_t n, dl_digits along)
+{
+    bool is_new = along;
+    for (size_t i = 0; i < n; i++) is_new &= kinds[i] != along;
+    if (is_new) kinds[n++] = along;
+    return n;
+}
+
 size_t dl_in_step_kinds(const struct dl_setting *s, dl_digits kinds[DL_MOST_IN_STEP])
 {
     const dl_digits usual[] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, dl_along_experts(s),
                                DL_ALONG_X,      DL_ALONG_Y,       DL_ALONG_Z};
     size_t n = 0;
     for (; n < DL_COUNT(usual); n++) kinds[n] = usual[n];
+    n = add_new(kinds, n, s->along_copies);
+    n = add_new(kinds, n, dl_along_expert_tensor(s));
     for (uint32_t i = 0; i < s->n_brought; i++) kinds[n++] = dl_along_own(s, s->brought[i]);
     return n;
 }

@@ -7,7 +7,7 @@
 #include "strategies/lower.h"
 
 /* The sets of digits along which ranks in lockstep, or that share experts, communicate; returns how many these are. */
-enum { DL_MOST_IN_STEP = 6 + DL_MOST_BROUGHT };
+enum { DL_MOST_IN_STEP = 8 + DL_MOST_BROUGHT };
 size_t dl_in_step_kinds(const struct dl_setting *s, dl_digits kinds[DL_MOST_IN_STEP]);
 
 /* All groups along them in a lockstep group and in those that are in step with it; and how many these are. Of all

@@ -81,20 +81,13 @@ struct dl_model_code dl_job_model_code(const struct dl_job *job, struct dl_model
     return code;
 }
 
-/* Neighbours need the same head. */
-static void line_up_copies(struct dl_setting *s, uint32_t copies)
-{
-    s->grid[0] = copies;
-    s->grid[1] = s->ways[DL_AXIS_TENSOR] / copies;
-    dl_setting_number_ranks(s);
-}
-
 void dl_job_suit(struct dl_job *job, const struct dl_software *software, const struct dl_model *model)
 {
     struct dl_setting *const s = &job->setting;
     const bool is_language_model = model->tokens_per_sample > 0;
     s->software = software;
-    if (model->key_copies) line_up_copies(s, model->key_copies);
+    s->key_copies = model->key_copies;
+    if (s->key_copies) dl_setting_number_ranks(s);
     if (software->gathers_stage_2 && s->zero_stage == 2 && dl_n_stages(s) == 1) {
         s->zero_stage = 3;
         s->exchanges_beside_work = s->sums_beside_work = true;

@@ -40,17 +40,28 @@ const struct dl_operator *dl_operator_of(enum dl_operators_of what, int64_t choi
 
 /* ---- kernels ---- */
 
-bool dl_operator_leaves_whole(const struct dl_kernel *k, const struct dl_setting *s)
+/* Ranks that have experts of their own have tokens of their own, too, and no part of a matrix, or of a sum. */
+static void keep_apart(struct dl_layout *layout, dl_digits apart)
 {
-    return s->experts_over & DL_ALONG_TENSOR && dl_kernel_is_of_experts(k);
+    layout->cut[DL_INNER] &= ~apart;
+    layout->cut[DL_TOKEN] |= apart;
+    layout->partial &= ~apart;
 }
 
-/* What has the inner dimension is between two products; all else is outside of them, or what they are given. Experts
- * that tensor ranks have whole are no pair of theirs. */
-static const struct dl_layout *layout_of(const struct dl_kernel *k, const struct dl_setting *s)
+static struct dl_operator_layouts layouts_of(const struct dl_kernel *k, const struct dl_setting *s)
 {
-    const struct dl_operator_layouts *const l = &s->layouts;
-    if (dl_operator_leaves_whole(k, s)) return &l->outside;
+    struct dl_operator_layouts l = s->layouts;
+    const dl_digits apart = dl_kernel_is_of_experts(k) ? s->experts_over & DL_ALONG_TENSOR : 0;
+    if (!apart) return l;
+    keep_apart(&l.inside, apart);
+    keep_apart(&l.used, apart);
+    keep_apart(&l.made, apart);
+    return l;
+}
+
+/* What has the inner dimension is between two products; all else is outside of them, or what they are given. */
+static const struct dl_layout *layout_of(const struct dl_kernel *k, const struct dl_operator_layouts *l)
+{
     if (dl_kernel_all_dimensions(k) & DL_BY_INNER) return &l->inside;
     return k->on_operands ? &l->used : &l->outside;
 }
@@ -75,17 +86,19 @@ void dl_kernel_cut(struct dl_kernel *k, const struct dl_layout *has, const struc
 
 void dl_operator_cut(struct dl_kernel *k, const struct dl_setting *s)
 {
-    dl_kernel_cut(k, NULL, layout_of(k, s), &s->ranks);
+    const struct dl_operator_layouts l = layouts_of(k, s);
+    dl_kernel_cut(k, NULL, layout_of(k, &l), &s->ranks);
 }
 
 /* ---- between operators ---- */
 
-size_t dl_operator_moves(const struct dl_setting *s, bool enters, bool from_table, double elements,
+size_t dl_operator_moves(const struct dl_setting *s, const struct dl_event *ev, bool enters, double elements,
                          struct dl_move moves[DL_MOST_MOVES])
 {
-    const struct dl_operator_layouts *const l = &s->layouts;
-    const struct dl_layout *const left = from_table ? &l->looked_up : &l->made;
-    return dl_resolve(&s->ranks, enters ? &l->outside : left, enters ? &l->used : &l->outside, elements, moves);
+    const struct dl_operator_layouts l = layouts_of(&ev->kernel, s);
+    const bool from_table = !enters && ev->kernel.table > 0 && ev->pass != DL_BACKWARD;
+    const struct dl_layout *const left = from_table ? &l.looked_up : &l.made;
+    return dl_resolve(&s->ranks, enters ? &l.outside : left, enters ? &l.used : &l.outside, elements, moves);
 }
 
 /* Where the software takes operands narrow it gathers them so, but for tokens of experts: products take these narrow
@@ -116,9 +129,8 @@ enum dl_status dl_operator_hand_over(const struct dl_operator *op, const struct 
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const bool enters = tensor->over == DL_INTO_PAIR;
-    const bool from_table = tensor->kernel.table > 0 && tensor->pass != DL_BACKWARD;
     struct dl_move moves[DL_MOST_MOVES];
-    const size_t n = dl_operator_moves(s, enters, from_table, tensor->elements, moves);
+    const size_t n = dl_operator_moves(s, tensor, enters, tensor->elements, moves);
     for (size_t i = 0; i < n; i++) {
         const struct dl_event collective = dl_operator_collective(s, tensor, enters, &moves[i]);
         if (op->hand_over ? op->hand_over(o, tensor, &collective, below, err) : dl_emit(below, &collective, err))
@@ -180,13 +192,14 @@ enum dl_status dl_operator_adapt(const struct dl_event *tensor, struct dl_stack 
     return adapted_layouts(tensor, s, &has, &needs) ? move_inside(tensor, &has, &needs, below, err) : DL_OK;
 }
 
-/* Copies of a head are with neighbours along x; the heads are along y. Each sums what came to its copy backward. Where
- * columns were divided over all, results are gathered, and gradients scattered. */
+/* Copies of a head are with neighbours. Each sums what came to its copy backward. Where columns were divided over all,
+ * results are gathered, and gradients scattered. */
 enum dl_status dl_operator_share_keys(const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_layout whole = {0}, by_heads = {.cut[DL_INNER] = DL_ALONG_Y},
-                           copies = {.cut[DL_INNER] = DL_ALONG_Y, .partial = DL_ALONG_X},
+    const dl_digits heads = DL_ALONG_TENSOR & ~s->along_copies;
+    const struct dl_layout whole = {0}, by_heads = {.cut[DL_INNER] = heads},
+                           copies = {.cut[DL_INNER] = heads, .partial = s->along_copies},
                            columns = {.cut[DL_INNER] = DL_ALONG_TENSOR}, sums = {.partial = DL_ALONG_TENSOR};
     const bool gathers = s->software->code.gathers_key_heads, backward = tensor->pass == DL_BACKWARD;
     const struct dl_layout *const has = gathers ? backward ? &sums : &columns : backward ? &copies : &by_heads;

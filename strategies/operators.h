@@ -73,11 +73,9 @@ void dl_operator_cut(struct dl_kernel *k, const struct dl_setting *s);
 void dl_kernel_cut(struct dl_kernel *k, const struct dl_layout *has, const struct dl_layout *needs,
                    const struct dl_ranks *ranks);
 
-/* Of experts that are whole on a tensor rank: only their tokens are divided. */
-bool dl_operator_leaves_whole(const struct dl_kernel *k, const struct dl_setting *s);
-
-/* The moves that hand over a tensor of so many elements: into a pair of products (`enters`), or out of one. */
-size_t dl_operator_moves(const struct dl_setting *s, bool enters, bool from_table, double elements,
+/* The moves that hand over a tensor of so many elements, of the kernel of `ev`: into a pair of products (`enters`), or
+ * out of one. Experts that a tensor rank has whole are no pair. */
+size_t dl_operator_moves(const struct dl_setting *s, const struct dl_event *ev, bool enters, double elements,
                          struct dl_move moves[DL_MOST_MOVES]);
 /* A move as the event that it is; of `layer`, in the pass of `ev`. */
 struct dl_event dl_operator_collective(const struct dl_setting *s, const struct dl_event *ev, bool enters,

@@ -17,8 +17,7 @@ static double residual_extra(const struct dl_setting *s, const struct dl_saved *
 
 uint32_t dl_expert_copies(const struct dl_setting *s)
 {
-    const bool shares_experts = s->is_line && !(s->experts_over & DL_ALONG_TENSOR);
-    return shares_experts ? s->parts.outside : 1;
+    return s->is_line ? s->parts.outside / dl_ranks_count(&s->ranks, s->experts_over & DL_ALONG_TENSOR) : 1;
 }
 
 static double narrow_width(const struct dl_setting *s)

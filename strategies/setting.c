@@ -47,9 +47,41 @@ static struct dl_tensor_parts parts_of(const struct dl_operator_layouts *l, cons
                                     .heads = dl_layout_parts(&l->inside, DL_BY_INNER, ranks)};
 }
 
+/* The inner digits of a tensor rank that have so many values together. */
+static dl_digits inner_digits(const struct dl_setting *s, uint32_t n)
+{
+    dl_digits digits = 0;
+    for (uint32_t i = 0, values = 1; i < DL_GRID_DIMENSIONS && values < n; i++) {
+        values *= s->grid[i];
+        digits |= 1u << (DL_DIGIT_X + i);
+    }
+    return digits;
+}
+
+/* Neighbours need the same head of keys, others divide experts together, and the fewer of both are within the more.
+ * Numbers that do not come out are refused by check. */
+static void shape_line(struct dl_setting *s)
+{
+    const uint32_t ways = s->ways[DL_AXIS_TENSOR], copies = s->key_copies ? s->key_copies : 1,
+                   experts = s->expert_tensor_ways ? s->expert_tensor_ways : 1;
+    uint32_t near = copies < experts ? copies : experts, far = copies < experts ? experts : copies;
+    if (far % near || ways % far) near = 1, far = copies;
+    if (near == 1) {
+        near = far > 1 ? far : ways;
+        far = ways;
+    }
+    s->grid[0] = near;
+    s->grid[1] = far / near;
+    s->grid[2] = ways / far;
+    s->along_copies = inner_digits(s, copies);
+    if (s->experts_over & DL_ALONG_TENSOR)
+        s->experts_over = (s->experts_over | DL_ALONG_TENSOR) & ~inner_digits(s, experts);
+}
+
 void dl_setting_number_ranks(struct dl_setting *s)
 {
     struct dl_digit *const digits = s->ranks.digits;
+    if (s->is_line) shape_line(s);
     s->ranks = (struct dl_ranks){.n_digits = DL_N_DIGITS,
                                  .digits = {[DL_DIGIT_X] = {"tensor_x", s->grid[0]},
                                             [DL_DIGIT_Y] = {"tensor_y", s->grid[1]},

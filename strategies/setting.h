@@ -81,6 +81,7 @@ struct dl_setting {
     struct dl_ranks ranks;                  /* by dl_setting_number_ranks */
     uint32_t expert_ways;                   /* of the data axis; 1: every replica has all experts */
     dl_digits experts_over;                 /* of ranks in lockstep that have experts of their own each; 0: none */
+    uint32_t expert_tensor_ways;            /* neighbouring tensor ranks that divide each expert then; 0: one */
     uint32_t chunks;                        /* parts of the model on a stage */
     uint32_t group;                         /* micro-batches that pass a chunk in a row; 0: as the schedule has it */
     const char *schedule;
@@ -97,7 +98,9 @@ struct dl_setting {
     const char *wide_first_where, *wide_last_where, *precision_where;
     bool is_pure;                       /* parameters are as narrow as products; else they stay in fp32 */
     uint32_t grid[DL_GRID_DIMENSIONS];  /* of the tensor ranks: x, y, z */
-    bool is_line;                       /* they are a line; x are then those that need the same head of keys */
+    bool is_line;                       /* they are a line, of which x and y are the inner digits */
+    uint32_t key_copies;                /* neighbours in a line that need the same head of keys; 0: one */
+    dl_digits along_copies;             /* the digits in which these differ */
     struct dl_operator_layouts layouts; /* of the tensor ranks */
     struct dl_tensor_parts parts;
     enum dl_recompute recompute;
@@ -161,6 +164,8 @@ dl_digits dl_along_peer(const struct dl_setting *s, uint32_t i);
 /* Of ranks that have different experts, to which tokens travel; and how many these are. */
 dl_digits dl_along_experts(const struct dl_setting *s);
 uint32_t dl_n_expert_ranks(const struct dl_setting *s);
+/* Of tensor ranks that divide each expert, where others have experts of their own. */
+dl_digits dl_along_expert_tensor(const struct dl_setting *s);
 /* Ranks in lockstep that have experts of their own, by their ways. */
 uint64_t dl_expert_ways_in_lockstep(const struct dl_setting *s);
 /* Into how many parts experts are divided beside those of the tensor ranks, which divide all weights. */

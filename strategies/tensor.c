@@ -155,10 +155,8 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     if (ev->kind == DL_EV_ALLOC || ev->kind == DL_EV_FREE) return divide_memory(op, ev, below, err);
     if (ev->kind == DL_EV_COMPUTE) return op->kernel(&told, ev, below, err);
     if (op->flush && op->flush(below, err)) return err->status;
-    if (ev->kind == DL_EV_HAND_OVER && (ev->over == DL_INTO_PAIR || ev->over == DL_OUT_OF_PAIR)) {
-        if (dl_operator_leaves_whole(&ev->kernel, dl_stack_setting(below))) return dl_emit(below, ev, err);
+    if (ev->kind == DL_EV_HAND_OVER && (ev->over == DL_INTO_PAIR || ev->over == DL_OUT_OF_PAIR))
         return dl_operator_hand_over(op, &told, ev, below, err);
-    }
     if (ev->kind == DL_EV_HAND_OVER && ev->over == DL_FOR_KEY_HEADS) return dl_operator_share_keys(ev, below, err);
     if (ev->kind == DL_EV_HAND_OVER && ev->over == DL_ROW_SUMS) return dl_operator_sum_rows(ev, below, err);
     if (ev->kind == DL_EV_HAND_OVER && (ev->over == DL_GIVEN_ADAPTER || ev->over == DL_MADE_BY_ADAPTER))

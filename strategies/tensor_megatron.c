@@ -47,7 +47,7 @@ static bool has_collective(const struct dl_event *ev, bool enters, double elemen
                            struct dl_event *collective)
 {
     struct dl_move moves[DL_MOST_MOVES];
-    if (elements == 0 || !dl_operator_moves(s, enters, false, elements, moves)) return false;
+    if (elements == 0 || !dl_operator_moves(s, ev, enters, elements, moves)) return false;
     *collective = dl_operator_collective(s, ev, enters, moves);
     return true;
 }
@@ -140,8 +140,7 @@ static enum dl_status kernel(const struct dl_operator_options *o, const struct d
     struct dl_event mine = *ev, chunk;
     dl_operator_cut(&mine.kernel, s);
     if (let_go(&mine, below, err)) return err->status;
-    if (dl_operator_leaves_whole(&ev->kernel, s) || dl_kernel_is_of_experts(&ev->kernel))
-        return dl_emit(below, &mine, err);
+    if (dl_kernel_is_of_experts(&ev->kernel)) return dl_emit(below, &mine, err);
     if (gather_again(o, &mine, below, err)) return err->status;
     if (is_in_chunks(o, enters) &&
         has_collective(&mine, enters, (enters ? ev->enters : ev->leaves) / o->chunks, s, &chunk))

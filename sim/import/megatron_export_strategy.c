@@ -126,12 +126,13 @@ static void put_even(struct dl_megatron_export *x)
 
 static void put_expert(struct dl_megatron_export *x, struct dl_json e)
 {
-    static const char *const known[] = {"ways", "dispatch", "overlap", "over_tensor", "over_context", "even", NULL};
-    const int64_t ways = dl_megatron_count(e, "ways", 1);
+    static const char *const known[] = {"ways",        "dispatch",     "overlap", "over_tensor",
+                                        "tensor_ways", "over_context", "even",    NULL};
+    const int64_t ways = dl_megatron_count(e, "ways", 1), tensor_ways = dl_megatron_count(e, "tensor_ways", 1);
     const bool over_tensor = dl_megatron_true(e, "over_tensor", false);
-    const bool is_beyond = ways > (over_tensor ? ways_of(x, "tensor") : 1) && ways_of(x, "context") > 1;
+    const bool is_beyond = ways > (over_tensor ? ways_of(x, "tensor") / tensor_ways : 1) && ways_of(x, "context") > 1;
     dl_megatron_put(x, "--expert-model-parallel-size %lld", (long long)ways);
-    if (over_tensor) dl_megatron_put(x, "--expert-tensor-parallel-size 1");
+    if (over_tensor) dl_megatron_put(x, "--expert-tensor-parallel-size %lld", (long long)tensor_ways);
     if (dl_megatron_true(e, "even", false)) put_even(x);
     if (is_beyond && !dl_megatron_true(e, "over_context", false))
         dl_megatron_without(x, e, "over_context", "Megatron-LM has experts over context ranks before those of data");

@@ -14,17 +14,24 @@ static int64_t ranks_of_replica(const struct dl_megatron *m)
 
 static int64_t replicas_of(const struct dl_megatron *m) { return m->devices / ranks_of_replica(m); }
 
-/* Tensor ranks cut every expert, or have whole ones each. */
-static bool is_over_tensor(const struct dl_megatron *m)
+/* Tensor ranks that divide each expert; all do where no flag says it. */
+static int64_t expert_tensor(const struct dl_megatron *m)
 {
-    return m->experts && m->expert_tensor == 1 && or_one(m->tensor) > 1;
+    return m->experts && m->expert_tensor ? m->expert_tensor : or_one(m->tensor);
+}
+
+/* Others have experts of their own. */
+static bool is_over_tensor(const struct dl_megatron *m) { return or_one(m->tensor) > expert_tensor(m); }
+static int64_t experts_of_tensor(const struct dl_megatron *m)
+{
+    return is_over_tensor(m) ? or_one(m->tensor) / expert_tensor(m) : 1;
 }
 
 /* Groups of experts count context ranks before data ranks, and tensor ranks before these (megatron/core/
  * parallel_state.py: the generator of their ranks has no context). */
 static int64_t expert_ways_beyond_tensor(const struct dl_megatron *m)
 {
-    return or_one(m->expert) / (is_over_tensor(m) ? or_one(m->tensor) : 1);
+    return or_one(m->expert) / experts_of_tensor(m);
 }
 
 static bool is_over_context(const struct dl_megatron *m)
@@ -36,7 +43,7 @@ static bool is_over_context(const struct dl_megatron *m)
 /* Ranks of a replica that have experts of their own. */
 static int64_t expert_ranks_of_replica(const struct dl_megatron *m)
 {
-    return (is_over_tensor(m) ? or_one(m->tensor) : 1) * (is_over_context(m) ? or_one(m->context) : 1);
+    return experts_of_tensor(m) * (is_over_context(m) ? or_one(m->context) : 1);
 }
 
 /* ---- entries of the stack ---- */
@@ -73,17 +80,16 @@ static void add_context(const struct dl_megatron_reading *r, json_t *strategy)
 static enum dl_status check_expert_tensor(const struct dl_megatron_reading *r, struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
-    const int64_t tensor = or_one(m->tensor), expert = or_one(m->expert);
-    if (m->experts && m->expert_tensor > 1 && m->expert_tensor != tensor)
+    const int64_t tensor = or_one(m->tensor), apart = experts_of_tensor(m), expert = or_one(m->expert);
+    if (tensor % expert_tensor(m))
         return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "expert-tensor-parallel-size"),
-                       "must be that of other layers, %lld, or 1; got %lld", (long long)tensor,
+                       "must divide that of other layers, %lld, got %lld", (long long)tensor,
                        (long long)m->expert_tensor);
-    if (is_over_tensor(m) && expert % tensor)
-        return dl_fail(
-            err, DL_IMPOSSIBLE, dl_megatron_place(r, "expert-tensor-parallel-size"),
-            "1 needs an --expert-model-parallel-size that is a multiple of the tensor ranks, %lld, which have "
-            "experts of their own then; got %lld",
-            (long long)tensor, (long long)expert);
+    if (is_over_tensor(m) && expert % apart)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "expert-tensor-parallel-size"),
+                       "%lld of %lld tensor ranks needs an --expert-model-parallel-size that is a multiple of %lld, as "
+                       "so many of them have experts of their own then; got %lld",
+                       (long long)m->expert_tensor, (long long)tensor, (long long)apart, (long long)expert);
     return DL_OK;
 }
 
@@ -107,6 +113,7 @@ static enum dl_status add_expert(const struct dl_megatron_reading *r, json_t *st
     if (m->experts_padded) json_object_set_new(expert, "even", json_true());
     if (is_whole) return DL_OK;
     if (is_over_tensor(m)) json_object_set_new(expert, "over_tensor", json_true());
+    if (is_over_tensor(m) && m->expert_tensor > 1) dl_put_count(expert, "tensor_ways", m->expert_tensor);
     if (is_over_context(m)) json_object_set_new(expert, "over_context", json_true());
     leave_part_of_context(r);
     if (m->dispatcher == DL_DISPATCH_FLEX) json_object_set_new(expert, "dispatch", json_string("to_nodes"));

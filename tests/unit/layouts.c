@@ -178,8 +178,9 @@ static void check_pair(bool sequence, bool enters, size_t n_moves, enum dl_op op
     struct dl_setting s = {.ways = {4, 1, 1, 1}, .grid = {4, 1, 1}, .expert_ways = 1};
     s.layouts = dl_operator_megatron.layouts(&(struct dl_operator_options){.sequence = sequence});
     dl_setting_number_ranks(&s);
+    const struct dl_event product = {.pass = DL_FORWARD};
     struct dl_move moves[DL_MOST_MOVES];
-    ck_assert_uint_eq(dl_operator_moves(&s, enters, false, 1000, moves), n_moves);
+    ck_assert_uint_eq(dl_operator_moves(&s, &product, enters, 1000, moves), n_moves);
     if (!n_moves) return;
     ck_assert_int_eq(moves[0].op, op);
     ck_assert_uint_eq(dl_ranks_count(&s.ranks, moves[0].along), 4);

@@ -155,6 +155,16 @@ static double sent_by_tensor_experts(const struct dl_model *m, double n)
            4 * count_model_blocks(m) * once(n, m->routing.top_k * tensor_bytes(m) / n);
 }
 
+/* Two of them divide each expert, and gather the tokens that came to both: forward, and backward for what they
+ * scattered.
+ */
+static double sent_by_divided_experts(const struct dl_model *m, double n)
+{
+    const double pairs = count_model_blocks(m), ends = 1, copies = m->routing.top_k * tensor_bytes(m);
+    return 2 * (pairs + ends) * summed(n, tensor_bytes(m)) + (pairs + ends) * once(n, tensor_bytes(m)) +
+           4 * pairs * (once(n / 2, copies / n) + once(2, copies * 2 / n));
+}
+
 /* Context ranks that have experts of their own: a ring, tokens that go to other ranks, and no sums of experts. */
 static double sent_by_context_experts(const struct dl_model *m, double n)
 {
@@ -269,6 +279,15 @@ static const struct example every_example[] = {
      .n = {2, 4},
      .held = held_by_tensor_experts,
      .sent = sent_by_tensor_experts,
+     .spares = true},
+    {.strategy = "expert",
+     .entry = "{'name':'expert','ways':2,'over_tensor':true,'tensor_ways':2}",
+     .beside = "{'name':'tensor','ways':#,'sequence':true}",
+     .workload = TWO_WITH_EXPERTS,
+     .counts = RANKS,
+     .n = {4},
+     .held = held_by_tensor_experts,
+     .sent = sent_by_divided_experts,
      .spares = true},
     {.strategy = "expert",
      .entry = "{'name':'expert','ways':#,'over_context':true}",
