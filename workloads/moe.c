@@ -23,7 +23,7 @@ static void route(struct dl_block *b)
 /* As the dense half: what they are given is saved by the router, which never takes it narrow. */
 static void shared_experts(struct dl_block *b)
 {
-    const double hidden = (double)b->o->hidden, ffn = (double)(b->o->shared_experts * b->o->expert_ffn);
+    const double hidden = (double)b->o->hidden, ffn = (double)(b->o->shared_experts * b->o->shared_ffn);
     b->tape.module = DL_MODULE_NORM;
     dl_tape_saved(&b->tape)->copied_outside_bytes += DL_ACTIVATION_BYTES * b->elements;
     b->tape.module = DL_MODULE_SHARED_EXPERTS;

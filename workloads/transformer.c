@@ -83,6 +83,7 @@ static const struct dl_field fields[] = {
      "width that tokens are brought to before they go to routed experts, and back from (LatentMoE); hidden if absent"},
     {"shared_experts", DL_INT, AT(shared_experts), 0, MAX_SIZE, true, NULL,
      "experts that all tokens go to; 0 if absent"},
+    {"shared_ffn", DL_INT, AT(shared_ffn), 1, MAX_SIZE, true, NULL, "ffn of each of these; expert_ffn if absent"},
     {"dense_layers", DL_INT, AT(dense_layers), 0, MAX_LAYERS, true, NULL, "first blocks without experts; 0 if absent"},
     {"moe_every", DL_INT, AT(moe_every), 1, MAX_LAYERS, true, NULL,
      "the last of so many blocks has experts; 1 if absent"},
@@ -208,6 +209,7 @@ static struct dl_transformer completed(const struct dl_transformer *given)
     if (!o.state_chunk) o.state_chunk = dl_pattern_chunk(given);
     if (!o.value_size) o.value_size = o.head_size;
     if (!o.expert_ffn) o.expert_ffn = o.ffn;
+    if (!o.shared_ffn) o.shared_ffn = o.expert_ffn;
     if (!o.expert_hidden) o.expert_hidden = o.hidden;
     if (!o.expert_groups) o.expert_groups = o.top_groups = 1;
     o.key_copies = 1;

@@ -24,8 +24,8 @@ struct dl_transformer {
     int64_t token_types;
     int64_t patch; /* 0: tokens are words, not parts of an image */
     /* Mixture of experts */
-    int64_t experts, top_k, expert_groups, top_groups, expert_ffn, expert_hidden, shared_experts, dense_layers,
-        moe_every;
+    int64_t experts, top_k, expert_groups, top_groups, expert_ffn, expert_hidden, shared_experts, shared_ffn,
+        dense_layers, moe_every;
     int64_t window, full_attention_every; /* 0: none */
     double capacity_factor;
     bool routes_by_gemms;

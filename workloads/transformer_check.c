@@ -13,6 +13,7 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
         {"expert_ffn", "experts"},
         {"expert_hidden", "experts"},
         {"shared_experts", "experts"},
+        {"shared_ffn", "shared_experts"},
         {"dense_layers", "experts"},
         {"moe_every", "experts"},
         {"capacity_factor", "experts"},

@@ -121,8 +121,7 @@ int64_t dl_hf_count(const struct dl_hf *hf, const char *workload_key); /* of the
 enum dl_status dl_hf_need_count(const struct dl_hf *hf, const char *key, int64_t *count, struct dl_error *err);
 /* True or false of the file; what *value is where it is absent. */
 enum dl_status dl_hf_flag(const struct dl_hf *hf, const char *key, bool *value, struct dl_error *err);
-/* So many shared experts, whose width `width_key` of the file says; a workload has shared experts as wide as its others
- * (`expert_ffn`, which it must have by now). */
+/* So many shared experts, whose width `width_key` of the file says. */
 enum dl_status dl_hf_set_shared_experts(struct dl_hf *hf, const char *width_key, int64_t n, struct dl_error *err);
 void dl_hf_leave_out(struct dl_hf *hf, const char *key, bool matters, const char *why);
 

@@ -52,10 +52,9 @@ enum dl_status dl_hf_set_shared_experts(struct dl_hf *hf, const char *width_key,
     const int64_t each = dl_hf_count(hf, "expert_ffn");
     int64_t width;
     if (dl_hf_need_count(hf, width_key, &width, err)) return err->status;
-    if (each < 1 || width * n % each)
-        return dl_hf_refuse(hf, width_key, err, "must be a multiple of moe_intermediate_size, %lld, got %lld",
-                            (long long)each, (long long)width);
-    json_object_set_new(hf->out->workload, "shared_experts", json_integer(width * n / each));
+    const bool are_alike = each > 0 && width * n % each == 0; /* as so many others */
+    json_object_set_new(hf->out->workload, "shared_experts", json_integer(are_alike ? width * n / each : n));
+    if (!are_alike) json_object_set_new(hf->out->workload, "shared_ffn", json_integer(width));
     return DL_OK;
 }
 

@@ -106,11 +106,12 @@ static void put_experts(struct dl_megatron_export *x)
     const struct dl_json w = x->workload;
     const int64_t layers = dl_megatron_count(w, "layers", 0), dense = dl_megatron_count(w, "dense_layers", 0);
     const int64_t every = dl_megatron_count(w, "moe_every", 1), shared = dl_megatron_count(w, "shared_experts", 0);
+    const int64_t each = dl_megatron_count(w, "expert_ffn", ffn_of(x));
     const double capacity = json_number_value(json_object_get(w.value, "capacity_factor"));
     if (dl_megatron_count(w, "experts", 0)) dl_megatron_put(x, "--moe-grouped-gemm");
     if (shared)
         dl_megatron_put(x, "--moe-shared-expert-intermediate-size %lld",
-                        (long long)(shared * dl_megatron_count(w, "expert_ffn", ffn_of(x))));
+                        (long long)(shared * dl_megatron_count(w, "shared_ffn", each)));
     if (dense && every == 1)
         dl_megatron_put(x, "--moe-layer-freq '([0]*%lld+[1]*%lld)'", (long long)dense, (long long)(layers - dense));
     else if (every > 1 && !dense && layers % every == 0)
@@ -182,6 +183,7 @@ void dl_megatron_export_workload(struct dl_megatron_export *x)
                                            "head_size",
                                            "capacity_factor",
                                            "shared_experts",
+                                           "shared_ffn",
                                            "dense_layers",
                                            "moe_every",
                                            "causal",

@@ -132,17 +132,15 @@ static void set_bert(const struct dl_megatron_reading *r)
 
 /* ---- experts ---- */
 
-static enum dl_status set_shared_experts(const struct dl_megatron_reading *r, struct dl_error *err)
+/* Of all of them, whose number Megatron-LM does not know: as many as others of that width, or one. */
+static void set_shared_experts(const struct dl_megatron_reading *r)
 {
     const struct dl_megatron *const m = r->m;
     const int64_t each = m->expert_ffn ? m->expert_ffn : m->ffn ? m->ffn : 4 * m->hidden;
-    if (!m->shared_ffn) return DL_OK;
-    if (m->shared_ffn % each)
-        return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "moe-shared-expert-intermediate-size"),
-                       "must be a multiple of the width of an expert, %lld, got %lld", (long long)each,
-                       (long long)m->shared_ffn);
-    set_count(r, "shared_experts", m->shared_ffn / each);
-    return DL_OK;
+    const bool are_several = m->shared_ffn % each == 0;
+    if (!m->shared_ffn) return;
+    set_count(r, "shared_experts", are_several ? m->shared_ffn / each : 1);
+    if (!are_several) set_count(r, "shared_ffn", m->shared_ffn);
 }
 
 static enum dl_status set_expert_layers(const struct dl_megatron_reading *r, struct dl_error *err)
@@ -171,10 +169,8 @@ static enum dl_status set_experts(const struct dl_megatron_reading *r, struct dl
         set_count(r, "top_groups", m->router_top_groups);
     }
     if (m->capacity > 0) json_object_set_new(r->out->workload, "capacity_factor", json_real(m->capacity));
-    const size_t told = err->n_told;
-    if (set_shared_experts(r, err) && !dl_go_on(err)) return err->status;
-    if (set_expert_layers(r, err) && !dl_go_on(err)) return err->status;
-    return dl_stop_if_told(err, told);
+    set_shared_experts(r);
+    return set_expert_layers(r, err);
 }
 
 /* ---- the whole ---- */

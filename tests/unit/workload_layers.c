@@ -11,6 +11,27 @@ static double summed_gradients(const struct dl_layer *layer)
     return elements;
 }
 
+/* Shared experts of one width are matrices next to one another: two of 48 columns and biases are one of 96. */
+START_TEST(shared_experts_are_as_wide_as_they_say)
+{
+    double parameters[2], flop[2];
+    for (int wide = 0; wide < 2; wide++) {
+        open_text(wide ? "{" SMALL "," EXPERTS ",'shared_experts':1,'shared_ffn':96}"
+                       : "{" SMALL "," EXPERTS ",'shared_experts':2,'shared_ffn':48}");
+        build(1, "flash");
+        parameters[wide] = dl_model_parameters(&model);
+        flop[wide] = forward_flop();
+    }
+    ck_assert_double_eq(parameters[0], parameters[1]);
+    ck_assert_double_eq(flop[0], flop[1]);
+    open_text("{" SMALL "," EXPERTS "}");
+    build(1, "flash");
+    const double hidden = number("hidden"), layers = number("layers"), width = 96;
+    ck_assert_double_eq(parameters[1] - dl_model_parameters(&model), layers * (2 * width * hidden + width + hidden));
+    ck_assert_double_eq(flop[1] - forward_flop(), layers * 2 * number("seq") * 2 * width * hidden);
+}
+END_TEST
+
 /* A mask of what the function makes and, where its backward needs that itself, what is left of it. */
 START_TEST(dropout_inside_a_feed_forward_keeps_a_mask)
 {
@@ -280,6 +301,7 @@ int main(void)
     TCase *const all = tcase_create("workload_layers");
     tcase_add_checked_fixture(all, set_up, tear_down);
     tcase_add_loop_test(all, dropout_inside_a_feed_forward_keeps_a_mask, 0, 2);
+    tcase_add_test(all, shared_experts_are_as_wide_as_they_say);
     tcase_add_test(all, attention_counts_what_flash_computes);
     tcase_add_test(all, projections_apart_do_the_same_work);
     tcase_add_test(all, gradients_have_the_dimensions_of_what_they_are_of);
