@@ -29,25 +29,6 @@ static void open_measured(void) { open_measured_file("blind_steps"); }
 
 static bool is_true(const json_t *row, enum column column) { return json_is_true(json_array_get(row, column)); }
 
-static json_t *model_of(const json_t *row)
-{
-    json_t *const model = json_object_get(json_object_get(measured.value, "workloads"), text(row, WORKLOAD));
-    ck_assert_msg(json_is_object(model), "there is no workload %s", text(row, WORKLOAD));
-    return model;
-}
-
-/* As a document of its own. */
-static const char *workload_of(const json_t *row)
-{
-    json_t *const doc = json_copy(model_of(row));
-    json_object_set_new(doc, "schema", json_string("dlsim/workload/1"));
-    char *const dumped = json_dumps(doc, JSON_COMPACT);
-    const char *const out = dl_arena_string(arena, dumped);
-    free(dumped);
-    json_decref(doc);
-    return out;
-}
-
 static json_t *stack_of(const json_t *row)
 {
     json_t *const stack = json_array(), *const adapters = json_array_get(row, LORA);
@@ -85,7 +66,7 @@ static const char *strategy_of(const json_t *row)
 static struct dl_texts changes_for(const json_t *row)
 {
     struct dl_texts set = {0};
-    const bool is_network = json_object_get(model_of(row), "input") != NULL;
+    const bool is_network = json_object_get(measured_model(text(row, WORKLOAD)), "input") != NULL;
     if (!is_network && !is_true(row, PURE)) set.items[set.n++] = "software.pure=\"none\"";
     if (is_true(row, FUSED)) set.items[set.n++] = "software.fused_optimizer=true";
     return set;
@@ -99,7 +80,7 @@ static struct figures predicted(const json_t *row)
 {
     const struct dl_session_request request = {.topo = {"h200", NULL},
                                                .strategy = {"row.json", strategy_of(row)},
-                                               .workload = {"model.json", workload_of(row)},
+                                               .workload = {"model.json", measured_workload(text(row, WORKLOAD))},
                                                .software = {text(row, SOFTWARE), NULL},
                                                .engine = "analytic",
                                                .set = changes_for(row)};

@@ -1,6 +1,5 @@
 /* encoder_decoder_steps.c - transformers with an encoder and a decoder, against what an H200 took
  * (validation/measured/encoder_decoder_steps.json, which has these models). */
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/training_runs.h"
@@ -9,17 +8,6 @@
 enum column { WORKLOAD, SAMPLES, SOFTWARE, PURE, STEP_S, HOST_S, FORWARD_S, BACKWARD_S, OPTIMIZER_S, ALLOCATED };
 
 static void open_measured(void) { open_measured_file("encoder_decoder_steps"); }
-
-static const char *workload_of(const json_t *row)
-{
-    json_t *const doc = json_copy(json_object_get(json_object_get(measured.value, "workloads"), text(row, WORKLOAD)));
-    json_object_set_new(doc, "schema", json_string("dlsim/workload/1"));
-    char *const dumped = json_dumps(doc, JSON_COMPACT);
-    const char *const out = dl_arena_string(arena, dumped);
-    free(dumped);
-    json_decref(doc);
-    return out;
-}
 
 static void predict(const json_t *row, double *step_s, double *peak_bytes)
 {
@@ -31,7 +19,7 @@ static void predict(const json_t *row, double *step_s, double *peak_bytes)
     const struct dl_session_request request = {
         .topo = {"h200", NULL},
         .strategy = {"row.json", strategy},
-        .workload = {"model.json", workload_of(row)},
+        .workload = {"model.json", measured_workload(text(row, WORKLOAD))},
         .software = {text(row, SOFTWARE), NULL},
         .engine = "analytic",
         .set = {

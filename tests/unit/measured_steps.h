@@ -3,6 +3,7 @@
 #define DL_TESTS_MEASURED_STEPS_H
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "sim/core/files.h"
 #include "tests/unit/suite.h"
@@ -32,6 +33,26 @@ static inline double number(const json_t *row, int column)
 static inline const char *text(const json_t *row, int column)
 {
     return json_string_value(json_array_get(row, (size_t)column));
+}
+
+/* Of a file that has models of its own, beside its rows. */
+static inline json_t *measured_model(const char *name)
+{
+    json_t *const model = json_object_get(json_object_get(measured.value, "workloads"), name);
+    ck_assert_msg(json_is_object(model), "there is no workload %s", name);
+    return model;
+}
+
+/* As a document of its own. */
+static inline const char *measured_workload(const char *name)
+{
+    json_t *const doc = json_copy(measured_model(name));
+    json_object_set_new(doc, "schema", json_string("dlsim/workload/1"));
+    char *const dumped = json_dumps(doc, JSON_COMPACT);
+    const char *const out = dl_arena_string(arena, dumped);
+    free(dumped);
+    json_decref(doc);
+    return out;
 }
 
 static inline double error_of(double got, double wanted) { return fabs(got / wanted - 1); }
