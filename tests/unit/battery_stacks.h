@@ -88,10 +88,17 @@ static inline bool can_be_frozen(const struct drawn_stack *d)
            !strstr(d->workload, "mtp_layers") && !strstr(d->workload, "pattern") && !strstr(d->machine->device, "wse");
 }
 
-/* Nor are adapters on grids of tensor ranks, or weights on the host where narrow copies of them are on the device. */
+static inline bool divides_sequences_or_layers(const struct example *e)
+{
+    return strcmp(e->strategy, "context") == 0 || strcmp(e->strategy, "pipeline") == 0;
+}
+
+/* Nor are adapters on grids of tensor ranks, weights on the host where narrow copies of them are on the device, or an
+ * encoder and a decoder in parts. */
 static inline bool is_refused_beside(const struct example *e, const char *entry, const struct drawn_stack *d,
                                      const char *others)
 {
+    if (strstr(d->workload, "encoder_layers") && divides_sequences_or_layers(e)) return true;
     if (strstr(d->machine->numbers, "nvfp4") && strstr(entry, "'parameters'")) return true;
     return e->is_of_model ? strstr(others, "'grid'") != NULL : *d->of_model && strstr(entry, "'grid'");
 }
