@@ -6,33 +6,27 @@
 #include "workloads/transformer.h"
 #include "workloads/workloads.h"
 
-static double encoded_elements(const struct dl_block *b)
-{
-    return b->samples * (double)(b->o->encoder_seq * b->o->hidden);
-}
-
 void dl_block_keep_encoded(struct dl_block *b)
 {
-    dl_block_save_operand(b, encoded_elements(b), DL_ACTIVATION, false, DL_NO_TARGET);
+    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false, DL_NO_TARGET);
 }
 
 void dl_block_end_encoder(struct dl_block *b)
 {
-    const double width = (double)b->o->hidden, elements = encoded_elements(b);
     if (!b->o->final_norm) return;
-    dl_block_add_norm(b, "encoder_norm", DL_ACTIVATION, elements, width);
-    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what that is given */
-    b->tape.layer->saved.norm_bytes += DL_ACTIVATION_BYTES * elements;
+    dl_block_turn_to_encoder(b);
+    dl_block_norm(b, "encoder_norm", (double)b->o->hidden);
+    dl_block_turn_to_decoder(b);
 }
 
 /* Of the encoder's tokens. */
 static void keys_values(struct dl_block *b)
 {
     const double moved_by_sum = 3;
+    dl_block_turn_to_encoder(b);
     if (!b->is_first) /* backward comes to that last */
         dl_tape_pass(&b->tape, &(struct dl_tape_pass){"encoder_gradient", DL_ACTIVATION, .operation = "residual",
-                                                      .input_gradient = moved_by_sum * encoded_elements(b)});
-    dl_block_turn_to_encoder(b);
+                                                      .input_gradient = moved_by_sum * b->elements});
     const struct dl_branch each[] = {dl_block_keys(b, "cross_k"), dl_block_keys(b, "cross_v")};
     dl_block_branches(b, &(struct dl_branches){"cross_kv", each, DL_COUNT(each), b->o->qkv_bias, DL_NO_TARGET});
     dl_block_turn_to_decoder(b);

@@ -175,18 +175,20 @@ static void add_halves_in_parallel(struct dl_block *b)
     dl_block_residual(b);
 }
 
+/* Beside an encoder. */
+static bool is_decoder(const struct dl_block *b) { return b->o->encoder_layers && !b->is_encoder; }
+
 static void build_block(struct dl_block *b, bool has_experts, bool predicts, struct dl_layer *layer,
                         struct dl_arena *arena)
 {
-    const bool is_decoder = b->o->encoder_layers && !b->is_encoder;
     dl_block_begin(b, layer, "block");
     if (predicts) join_next_token(b);
-    if (is_decoder && b->is_first) dl_block_end_encoder(b);
+    if (is_decoder(b) && b->is_first) dl_block_end_encoder(b);
     if (b->o->parallel_norms) {
         add_halves_in_parallel(b);
     } else {
         dl_block_attention(b);
-        if (is_decoder) dl_block_cross_attention(b);
+        if (is_decoder(b)) dl_block_cross_attention(b);
         if (has_experts)
             dl_block_experts(b);
         else
@@ -241,7 +243,7 @@ static void lay_blocks(struct dl_block *b, int64_t n, struct dl_layer *out, stru
         b->is_first = i == 0;
         if (!is_made[in_windows][has_experts]) build_block(b, has_experts, false, block, arena);
         /* Below the first nothing is trained, or the encoder ends in it. */
-        is_made[in_windows][has_experts] = !(b->is_first && (dl_block_is_frozen(b) || b->o->encoder_layers));
+        is_made[in_windows][has_experts] = !(b->is_first && (dl_block_is_frozen(b) || is_decoder(b)));
         out[i] = *block;
     }
     b->in_windows = b->is_first = false;

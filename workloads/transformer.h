@@ -144,8 +144,8 @@ void dl_block_attend_to(struct dl_block *block);
 struct dl_branch dl_block_queries(const struct dl_block *block, const char *name);
 struct dl_branch dl_block_keys(const struct dl_block *block, const char *name);
 
-/* Of a decoder with an encoder: what its first block begins with, the half between attention and feed-forward, and
- * what is kept for it; and the encoder's blocks. */
+/* Of a decoder with an encoder: what its first block begins with, and the half between attention and feed-forward.
+ * While the block is turned to the encoder: what that made is kept for all of them. */
 void dl_block_end_encoder(struct dl_block *block);
 void dl_block_cross_attention(struct dl_block *block);
 void dl_block_keep_encoded(struct dl_block *block);

@@ -137,8 +137,8 @@ static void set_shared_experts(const struct dl_megatron_reading *r)
 {
     const struct dl_megatron *const m = r->m;
     const int64_t each = m->expert_ffn ? m->expert_ffn : m->ffn ? m->ffn : 4 * m->hidden;
-    const bool are_several = m->shared_ffn % each == 0;
     if (!m->shared_ffn) return;
+    const bool are_several = m->shared_ffn % each == 0;
     set_count(r, "shared_experts", are_several ? m->shared_ffn / each : 1);
     if (!are_several) set_count(r, "shared_ffn", m->shared_ffn);
 }
